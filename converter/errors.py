@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One tree of errors. Each carries its facts as fields; the text is made from them.
+
+`exit_code` is what the command line ends with: 1 refused, 2 usage, 3 verification mismatch, 4 unreadable or invalid
+model. `InternalError` is a fault of this project, never of the model, and ends with 70 (EX_SOFTWARE).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onnx_convert.report import Report
+
+
+class OnnxConvertError(Exception):
+    """Whatever this package raises on purpose."""
+
+    exit_code = 70
+
+
+class UsageError(OnnxConvertError):
+    """The request makes no sense, whatever the model: an opset that does not exist, options that contradict."""
+
+    exit_code = 2
+
+
+class InvalidModelError(OnnxConvertError):
+    """The model cannot be read, or breaks the ONNX specification where conversion has to rely on it."""
+
+    exit_code = 4
+
+    def __init__(self, why: str, *, where: str = "") -> None:
+        self.why = why
+        self.where = where
+        super().__init__(f"{where}: {why}" if where else why)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why one node cannot be carried to the target, and what can be done about it.
+
+    `boundary` is the opset at which the operator's meaning changes (0: the operator as a whole is the matter),
+    `path` the way to the node through functions and subgraphs ("" for the main graph).
+    """
+
+    operator: str
+    domain: str
+    node: str
+    boundary: int
+    direction: str
+    reason: str
+    remedy: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.path}/{self.node}" if self.path else self.node
+        step = f" at boundary {self.boundary}" if self.boundary else ""
+        text = f"{self.operator} {where!r}{step}: {self.reason}"
+        return f"{text} ({self.remedy})" if self.remedy else text
+
+
+class RefusedError(OnnxConvertError):
+    """The model cannot be carried to the target with the same meaning; nothing was written or changed.
+
+    Holds every refusal, and the nearest opset on the way that was found reachable by planning it (None: only the
+    opset that the model has).
+    """
+
+    exit_code = 1
+
+    def __init__(self, refusals: Sequence[Refusal], report: Report, nearest: int | None = None) -> None:
+        self.refusals = tuple(refusals)
+        self.report = report
+        self.nearest = nearest
+        first = self.refusals[0]
+        more = f" (and {len(self.refusals) - 1} more)" if len(self.refusals) > 1 else ""
+        super().__init__(f"{first}{more}")
+
+
+class InternalError(OnnxConvertError):
+    """A rewrite of ours does not hold: a bug of this project. Names the adapter and the node."""
+
+    exit_code = 70
+
+    def __init__(self, why: str, *, adapter: str = "", node: str = "") -> None:
+        self.why = why
+        self.adapter = adapter
+        self.node = node
+        by = f" (adapter {adapter}, node {node!r})" if adapter else ""
+        super().__init__(f"{why}{by}; this is a bug of onnx-convert, please report it")
