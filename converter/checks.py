@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The whole result, once more: strict inference with type checks, and onnx's checker, on a view.
+
+Together they are what `onnx.checker.check_model(full_check=True)` does, with one inference instead of two. What was
+known of the source's values must still be known, or is written down as value_info; what contradicts it is a bug of
+ours. A finding that the source has too is the source's and only a warning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import onnx
+import onnx.checker
+import onnx.shape_inference
+from onnx import GraphProto, ValueInfoProto
+
+from onnx_convert import facts, view
+from onnx_convert.errors import InternalError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx import ModelProto, TensorProto, TypeProto
+
+    from onnx_convert.edits import ModelEdit
+    from onnx_convert.report import Report
+
+
+class Attribution:
+    """Which adapter wrote the value of that name, for messages about faults of ours."""
+
+    def __init__(self) -> None:
+        self.by_value: dict[str, tuple[str, str]] = {}  # value name -> (adapter, source node)
+
+    def blame(self, text: str) -> tuple[str, str]:
+        """The adapter and node whose name or values a finding mentions; nobody if it mentions none."""
+        mentioned = re.findall(r"[^\s()\[\]'\":,]+", text)
+        return next((self.by_value[word] for word in mentioned if word in self.by_value), ("", ""))
+
+
+def check(
+    model: ModelProto,
+    edit: ModelEdit,
+    read: Callable[[TensorProto], TensorProto],
+    attribution: Attribution,
+    known: dict[str, TypeProto] | None,
+    report: Report,
+) -> None:
+    """Raises InternalError if the planned result is not valid although the source is; completes its value_info.
+
+    `known` holds what inference found in the source's main graph, None if nobody had to ask.
+    """
+    result = view.build(model, edit, read)
+    findings, inferred = find(result)
+    if findings:
+        before, _ = find(view.build(model, None, read))
+        for finding in findings:
+            if not _same_as_before(finding, before):
+                adapter, node = attribution.blame(finding)
+                raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
+            report.warnings.append(f"the source has this fault too: {finding}")
+    if inferred is None or known is None:
+        return
+    now = facts.types_of(inferred)
+    declared = facts.types_of(model.graph)
+    for name, before_type in known.items():
+        if now.get(name) == before_type:
+            continue
+        if facts.contradicts(now.get(name), before_type):
+            adapter, node = attribution.by_value.get(name, ("", ""))
+            raise InternalError(f"the type of {name!r} has changed", adapter=adapter, node=node)
+        if name not in declared and name in attribution.by_value and facts.is_vaguer(now.get(name), before_type):
+            edit.graph.value_info.append(ValueInfoProto(name=name, type=before_type))
+
+
+def find(model: ModelProto) -> tuple[list[str], GraphProto | None]:
+    """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
+    findings: list[str] = []
+    inferred: GraphProto | None = None
+    try:
+        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True).graph
+    except Exception as error:  # C++ errors come as several unrelated types
+        findings += _lines(error)
+    try:
+        onnx.checker.check_model(model)
+    except Exception as error:
+        findings += _lines(error)[:1]
+    return findings, inferred
+
+
+def _lines(error: Exception) -> list[str]:
+    text = str(error).strip() or type(error).__name__
+    parts = re.split(r"\n(?=\(op_type)", text)
+    return [" ".join(part.split()) for part in parts]
+
+
+def _same_as_before(finding: str, before: list[str]) -> bool:
+    """Findings are compared without numbers, since versions and counts appear in their texts."""
+    plain = re.sub(r"\d+", "#", finding)
+    return any(re.sub(r"\d+", "#", other) == plain for other in before)

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line, and the only room that prints or exits.
+
+Imports click and nothing else that takes time, so that `--help` answers at once; onnx comes with the first model, rich
+with the first terminal. What is printed goes to stdout, or to stderr when the model itself goes to stdout; errors and
+refusals go to stderr. Exit codes are those of `onnx_convert.errors`, 0 for done and 130 for an interrupt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+import time
+import traceback
+from dataclasses import asdict
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from onnx_convert import render
+from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from onnx_convert.api import Conversion
+    from onnx_convert.report import Report
+
+STREAM: Final = "-"
+PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
+GROUPS: Final = {
+    "Target": ("--to", "--ir-version", "--output", "--in-place", "--check"),
+    "Promises": ("--types", "--exact", "--allow", "--strict", "--keep-functions"),
+    "External data": ("--save-external-data", "--embed", "--external-data-size-threshold"),
+    "Other": ("--json", "--quiet", "--verbose", "--debug", "--version", "--help"),
+}
+
+
+class _Command(click.Command):
+    """Options in groups and aligned throughout; every error in one line; an exit code of our own for each ending."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {max(option.opts, key=len): option.get_help_record(ctx) for option in self.get_params(ctx)}
+        width = 27
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                rows = [record for name in names if (record := records[name])]
+                formatter.write_dl([(term.ljust(width), text) for term, text in rows], col_max=width)
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            code = error.exit_code
+            _error(f"{error.format_message()} (try --help)")
+        except click.Abort:
+            code = 130
+        sys.exit(code)
+
+
+def _opset(text: str) -> tuple[str, int | str]:
+    """`14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
+    domain, _, version = text.rpartition(":")
+    if version != "latest" and not (version.isdecimal() and int(version) > 0):
+        raise click.BadParameter(f"{text!r} is no opset; give a number, latest, or DOMAIN:NUMBER.")
+    return domain or "ai.onnx", version if version == "latest" else int(version)
+
+
+@click.command(
+    cls=_Command,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    options_metavar="[OPTIONS]",
+    epilog="Exit codes: 0 done or nothing to do, 1 refused, 2 usage, 4 unreadable model.",
+)
+@click.argument("model", metavar="MODEL", required=False, type=click.Path())
+@click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest, ai.onnx.ml:3; once per domain")
+@click.option("--ir-version", type=int, metavar="N", help="instead of the one that goes with the opset")
+@click.option("-o", "--output", type=click.Path(), metavar="PATH", help="file or folder, - for stdout")
+@click.option("--in-place", is_flag=True, help="replace MODEL itself")
+@click.option("--check", is_flag=True, help="plan only, write nothing")
+@click.option(
+    "--types",
+    type=click.Choice(["refuse", "cast", "cast-rounding"]),
+    default="refuse",
+    metavar="HOW",
+    help="for missing types: refuse, cast, cast-rounding",
+)
+@click.option("--exact", is_flag=True, help="only rewrites that give the same bits")
+@click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice(["conditional"]),
+    metavar="FORM",
+    help="conditional: rewrites right under a condition",
+)
+@click.option("--strict", is_flag=True, help="refuse what is unknown, assume nothing")
+@click.option("--keep-functions", is_flag=True, help="refuse instead of inlining functions")
+@click.option(
+    "--save-external-data",
+    "external_name",
+    is_flag=False,
+    flag_value="",
+    metavar="[NAME]",
+    help="weights to a file beside the output",
+)
+@click.option("--embed", is_flag=True, help="weights into the output")
+@click.option(
+    "--external-data-size-threshold",
+    "size_threshold",
+    type=int,
+    default=1024,
+    metavar="BYTES",
+    help="smaller weights stay inside [default: 1024]",
+)
+@click.option("--json", "as_json", is_flag=True, help="report as JSON on stdout")
+@click.option("-q", "--quiet", is_flag=True, help="errors only")
+@click.option("-v", "--verbose", is_flag=True, help="each rewrite, note and node name")
+@click.option("--debug", is_flag=True, help="tracebacks")
+@click.version_option(package_name="onnx-convert", message="%(prog)s %(version)s", help="print the version")
+def main(
+    model: str | None,
+    to: tuple[tuple[str, int | str], ...],
+    ir_version: int | None,
+    output: str | None,
+    in_place: bool,
+    check: bool,
+    types: str,
+    exact: bool,
+    allow: tuple[str, ...],
+    strict: bool,
+    keep_functions: bool,
+    external_name: str | None,
+    embed: bool,
+    size_threshold: int,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    debug: bool,
+) -> int:
+    """Move an ONNX model to another opset: same meaning or an honest refusal.
+
+    Writes MODEL.opsetN.onnx beside MODEL; - reads stdin and writes stdout.
+    """
+    if model is None and external_name:  # `--save-external-data MODEL`: the one thing given is the model
+        model, external_name = external_name, ""
+    if model is None:
+        raise click.UsageError("Missing argument 'MODEL'.")
+    external = "embed" if embed else "keep" if external_name is None else "save"
+    if embed and external_name is not None:
+        raise click.UsageError("--embed and --save-external-data exclude each other.")
+    if not to and ir_version is None and external == "keep":
+        raise click.UsageError("Missing option '--to'.")
+    if in_place and (output is not None or model == STREAM):
+        raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
+    if output is None and model == STREAM:
+        output = STREAM
+    piped = output == STREAM and not check
+    if piped and (as_json or external != "keep" or sys.stdout.isatty()):
+        raise click.UsageError("The model on stdout excludes --json and other files, and no terminal: use -o.")
+    for stream in (sys.stdout, sys.stderr):  # a file name need not be text, nor a terminal speak UTF-8
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    screen = sys.stderr if piped else sys.stdout
+
+    try:
+        from onnx_convert import api
+
+        source: str | bytes = sys.stdin.buffer.read() if model == STREAM else model
+        options: dict[str, Any] = {
+            "types": types,
+            "exact": exact,
+            "allow": allow,
+            "strict": strict,
+            "keep_functions": keep_functions,
+            "ir_version": ir_version,
+        }
+        if check:
+            report = api.plan(source, _target(to), **options)
+        else:
+            conversion = api.convert(source, _target(to), **options)
+            report = conversion.report
+            if conversion.changed or output is not None or external != "keep":
+                path = model if in_place else _destination(model, output, report.opsets_after.get("ai.onnx", 0))
+                saving: dict[str, Any] = {"external": external, "external_name": external_name or None}
+                _save(conversion, path, {**saving, "size_threshold": size_threshold}, bar=not quiet)
+    except RefusedError as error:
+        return _refused(error, model, as_json=as_json, quiet=quiet, verbose=verbose)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        if debug:
+            traceback.print_exc()
+        text, code = _explain(error)
+        if as_json:
+            _print_json("error", error=text)
+        _error(text)
+        return code
+
+    if as_json:
+        _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
+    elif not quiet:
+        _show([*render.report_tables(report, verbose=verbose), _outcome(report, model, check)], screen)
+    return 0
+
+
+def _target(to: Sequence[tuple[str, int | str]]) -> int | str | dict[str, int] | None:
+    """What the API takes: one opset of the default domain as it is, several as a mapping by domain."""
+    if not to:
+        return None
+    if len(to) == 1 and to[0][0] == "ai.onnx":
+        return to[0][1]
+    from onnx_convert import opsets
+
+    target: dict[str, int] = {}
+    for domain, version in to:
+        if domain in target:
+            raise UsageError(f"--to names {domain} twice")
+        known = opsets.normalise(domain)
+        if isinstance(version, str) and not opsets.is_known(known):
+            raise UsageError(f"--to {domain}:latest: the installed onnx does not know this domain")
+        target[domain] = opsets.latest(known) if isinstance(version, str) else version
+    return target
+
+
+def _destination(model: str, output: str | None, opset: int) -> str:
+    """Where the result goes: the file asked for, or `model.opset14.onnx` in the folder asked for or beside the input."""
+    if output == STREAM:
+        return STREAM
+    source = Path("model.onnx" if model == STREAM else model)
+    name = f"{re.sub(r'[.]opset[0-9]+$', '', source.stem)}.opset{opset}{source.suffix}"
+    path = source.with_name(name) if output is None else Path(output)
+    if output is not None and (output.endswith(("/", os.sep)) or path.is_dir()):
+        path.mkdir(parents=True, exist_ok=True)
+        path /= name
+    if path.exists() and model != STREAM and path.samefile(model):
+        raise UsageError(f"the output {path} is the input: use --in-place to replace it, or -o for another file")
+    return str(path)
+
+
+def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: bool) -> None:
+    if path == STREAM:
+        conversion.write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    with _progress(shown=bar and sys.stderr.isatty()) as progress:
+        conversion.save(path, progress=progress, **saving)
+
+
+@contextlib.contextmanager
+def _progress(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """A function that takes the bytes done and the bytes in all, and draws them once copying has taken a while."""
+    with contextlib.ExitStack() as stack:
+        started = time.monotonic()
+        draw: Callable[[int, int], None] | None = None
+
+        def advance(done: int, total: int) -> None:
+            nonlocal draw
+            if draw is None and time.monotonic() - started > PATIENCE:
+                draw = _bar(stack)
+            if draw is not None:
+                draw(done, total)
+
+        yield advance if shown else None
+
+
+def _bar(stack: contextlib.ExitStack) -> Callable[[int, int], None]:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    task = bar.add_task("")
+    return lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _outcome(report: Report, model: str, check: bool) -> str:
+    """The last line: what became of it."""
+    name = "stdin" if model == STREAM else model
+    opsets = render.opsets_text(report.opsets_after)
+    where = "stdout" if report.destination == STREAM else report.destination
+    if report.changed and check:
+        return f"{name} can be moved to {opsets}; nothing was written."
+    if report.changed:
+        return f"Wrote {where} in {report.seconds:.2f} s."
+    if report.destination:
+        return f"{name} is already at {opsets}; wrote it to {where}."
+    return f"{name} is already at {opsets}; nothing to do."
+
+
+def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, verbose: bool) -> int:
+    """Print every refusal and the way out; give the exit code."""
+    if as_json:
+        refusals = [asdict(refusal) for refusal in error.refusals]
+        _print_json("refused", error.report, refusals=refusals, nearest=error.nearest)
+    count = len(error.refusals)
+    name = "stdin" if model == STREAM else model
+    nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
+    _error(f"{name}: {nodes}; nothing was written")
+    if not quiet and not as_json:
+        nearest = f"The nearest opset within reach: --to {error.nearest}"
+        table = render.refusal_table(error.refusals, verbose=verbose)
+        _show([table, nearest if error.nearest else "No opset on the way is within reach."], sys.stderr)
+    return error.exit_code
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    """An error as one line, and the exit code that goes with it."""
+    if isinstance(error, OnnxConvertError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        named = f"{error.filename}: " if error.filename is not None else ""
+        return f"{named}{error.strerror or error}", InvalidModelError.exit_code
+    bug = InternalError(f"{type(error).__name__}: {error}")
+    return f"{bug} (--debug shows where)", bug.exit_code
+
+
+def _print_json(status: str, report: Report | None = None, **more: Any) -> None:
+    click.echo(json.dumps({"status": status, **(report.to_dict() if report else {}), **more}, indent=2, default=str))
+
+
+def _error(text: str) -> None:
+    line = " ".join(text.split())
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {line}", err=True)
+
+
+def _show(parts: list[render.Table | str], stream: IO[str]) -> None:
+    """Print with rich on a terminal, and as plain text anywhere else."""
+    if stream.isatty():
+        from rich.console import Console
+
+        Console(file=stream, highlight=False).print(render.rich(parts))
+    else:
+        click.echo(render.plain(parts), file=stream)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Constants: the tensor behind a Constant node, and small values that a few nodes make out of constants."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy
+import onnx
+from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
+
+from onnx_convert import opsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx import TypeProto
+
+    Array = numpy.ndarray[Any, Any]
+
+FOLDED_ELEMENTS: Final = 4096
+
+# Shape arithmetic: deterministic, cheap on small values, and read the same way by onnx.reference at every version
+# that they have had.
+_FOLDABLE: Final = frozenset(
+    "Add Cast Concat ConstantOfShape Div Equal Expand Gather Identity Mul Neg Range ReduceProd Reshape Slice Squeeze"
+    " Sub Transpose Unsqueeze Where".split()
+)
+
+_ATTRIBUTE_DTYPES: Final = {
+    "value_int": numpy.int64,
+    "value_ints": numpy.int64,
+    "value_float": numpy.float32,
+    "value_floats": numpy.float32,
+}
+
+
+def elements(tensor: TensorProto) -> int:
+    """How many elements a tensor has, from its dimensions alone."""
+    return math.prod(tensor.dims)
+
+
+def tensor_of(node: NodeProto) -> TensorProto | None:
+    """The tensor that a Constant node stands for, None where only a function's caller or a sparse value knows it."""
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            return None
+        if attribute.name == "value":
+            return attribute.t
+        if attribute.name in _ATTRIBUTE_DTYPES:
+            value: Any = {
+                AttributeProto.INT: attribute.i,
+                AttributeProto.FLOAT: attribute.f,
+                AttributeProto.INTS: attribute.ints,
+                AttributeProto.FLOATS: attribute.floats,
+            }.get(attribute.type)
+            return numpy_helper.from_array(numpy.array(value, dtype=_ATTRIBUTE_DTYPES[attribute.name]))
+        if attribute.name in ("value_string", "value_strings"):
+            strings: Any = attribute.s if attribute.name == "value_string" else list(attribute.strings)
+            return numpy_helper.from_array(numpy.array(strings, dtype=object))
+    return None
+
+
+def fold(
+    node: NodeProto,
+    constant: Callable[[str], Array | None],
+    type_of: Callable[[str], TypeProto | None],
+    imports: dict[str, int],
+) -> Array | None:
+    """The one output of a node whose inputs are small constants, by running it; None if it is not such a node."""
+    if opsets.normalise(node.domain) != opsets.AI_ONNX or len(node.output) != 1:
+        return None
+    if node.op_type in ("Shape", "Size"):
+        return _measure(node, type_of)
+    if node.op_type not in _FOLDABLE or any(attribute.ref_attr_name for attribute in node.attribute):
+        return None
+    feeds = {}
+    for name in node.input:
+        value = constant(name) if name else None
+        if name and (value is None or value.size > FOLDED_ELEMENTS):
+            return None
+        feeds[name] = value
+    return _run(node, feeds, imports)
+
+
+def _measure(node: NodeProto, type_of: Callable[[str], TypeProto | None]) -> Array | None:
+    """The outcome of Shape or Size where every dimension is known."""
+    known = type_of(node.input[0])
+    if known is None or not known.tensor_type.HasField("shape"):
+        return None
+    dims = [d.dim_value if d.HasField("dim_value") else None for d in known.tensor_type.shape.dim]
+    if node.op_type == "Shape":
+        bounds = {attribute.name: attribute.i for attribute in node.attribute}
+        dims = dims[slice(bounds.get("start"), bounds.get("end"))]
+    if None in dims:
+        return None
+    return numpy.array(dims if node.op_type == "Shape" else math.prod(dims), dtype=numpy.int64)  # type: ignore[arg-type]
+
+
+def _run(node: NodeProto, feeds: dict[str, Array | None], imports: dict[str, int]) -> Array | None:
+    from onnx.reference import ReferenceEvaluator  # half as heavy as onnx itself, and seldom needed
+
+    inputs = [onnx.ValueInfoProto(name=name) for name in feeds if name]
+    graph = onnx.GraphProto(name="fold", node=[node], input=inputs, output=[onnx.ValueInfoProto(name=node.output[0])])
+    model = onnx.ModelProto(graph=graph, ir_version=opsets.newest_ir_version())
+    model.opset_import.extend(onnx.OperatorSetIdProto(domain=d, version=v) for d, v in imports.items())
+    try:
+        (value,) = ReferenceEvaluator(model).run(None, {name: value for name, value in feeds.items() if name})
+    except Exception:  # an evaluator that cannot run a node is no reason to fail: the value just is not known
+        return None
+    return value if isinstance(value, numpy.ndarray) and value.size <= FOLDED_ELEMENTS else None

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A planned change of a model, as data beside the model: nothing is touched before the whole plan is known to hold.
+
+`apply` then changes the model in place. Messages that stay are neither copied nor moved in memory, because a Constant
+node may hold gigabytes: new nodes are appended, and the list is sorted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from onnx_convert import opsets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+
+@dataclass(slots=True)
+class GraphEdit:
+    """What changes in one graph or function body.
+
+    `nodes` is the new node list: source messages that stay, and new ones. `children` are the edits of the subgraphs of
+    nodes that stay (a new node brings its subgraphs converted). `constants` are new initializers; `inputs` new graph
+    inputs; `dropped` names of initializers that lost their last use; `value_info` what inference no longer finds.
+    """
+
+    graph: GraphProto | FunctionProto
+    nodes: list[NodeProto]
+    changed: bool = False
+    children: list[GraphEdit] = field(default_factory=list)
+    constants: list[TensorProto] = field(default_factory=list)
+    inputs: list[ValueInfoProto] = field(default_factory=list)
+    dropped: set[str] = field(default_factory=set)
+    value_info: list[ValueInfoProto] = field(default_factory=list)
+    domains: set[str] = field(default_factory=set)  # of the new nodes
+    forgotten: set[str] = field(default_factory=set)
+
+    def walk(self) -> Iterator[GraphEdit]:
+        """This edit and those of all nested graphs."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def any_change(self) -> bool:
+        """Whether anything is different in this graph or below it."""
+        return any(
+            edit.changed or edit.constants or edit.inputs or edit.dropped or edit.value_info for edit in self.walk()
+        )
+
+
+@dataclass(slots=True)
+class ModelEdit:
+    """What changes in a model: its graphs, the functions that stay, and its stamps."""
+
+    graph: GraphEdit
+    functions: list[GraphEdit] = field(default_factory=list)
+    removed_functions: set[tuple[str, str, str]] = field(default_factory=set)  # domain, name, overload
+    opsets: dict[str, int] = field(default_factory=dict)  # the version by domain ("" for ai.onnx) afterwards
+    ir_version: int = 0
+
+    @property
+    def any_change(self) -> bool:
+        """Whether any node, constant or function is different (the stamps aside)."""
+        return bool(self.removed_functions) or any(edit.any_change for edit in (self.graph, *self.functions))
+
+
+def function_key(function: FunctionProto) -> tuple[str, str, str]:
+    """What identifies a model-local function: domain, name and overload (older onnx has no overload)."""
+    return function.domain, function.name, getattr(function, "overload", "")
+
+
+def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], domains: set[str]) -> None:
+    """Writes opset versions into the imports of a model or function, and adds the imports of `domains`."""
+    imported = set()
+    for entry in holder.opset_import:
+        domain = opsets.normalise(entry.domain)
+        imported.add(domain)
+        if domain in versions:
+            entry.version = versions[domain]
+    for domain in sorted(domains - imported):
+        holder.opset_import.add(domain=domain, version=versions[domain])
+
+
+def apply(edit: ModelEdit, model: ModelProto) -> None:
+    """Carries out a plan on the model that it was made for."""
+    for graph in (edit.graph, *edit.functions):
+        apply_graph(graph)
+    for function_edit in edit.functions:
+        domains = {domain for nested in function_edit.walk() for domain in nested.domains}
+        stamp(function_edit.graph, edit.opsets, domains)  # type: ignore[arg-type]
+    for index in reversed(range(len(model.functions))):
+        if function_key(model.functions[index]) in edit.removed_functions:
+            del model.functions[index]
+    stamp(model, edit.opsets, {domain for nested in edit.graph.walk() for domain in nested.domains})
+    if edit.ir_version:
+        model.ir_version = edit.ir_version
+
+
+def apply_graph(edit: GraphEdit) -> None:
+    """Carries out the plan of one graph and of those nested in it."""
+    for child in edit.children:
+        apply_graph(child)
+    graph = edit.graph
+    if edit.changed:
+        _replace_nodes(graph, edit.nodes)
+    if edit.dropped:
+        for repeated in (graph.initializer, graph.sparse_initializer, graph.input):  # type: ignore[union-attr]
+            for index in reversed(range(len(repeated))):
+                if _name(repeated[index]) in edit.dropped:
+                    del repeated[index]
+    if edit.constants:
+        graph.initializer.extend(edit.constants)  # type: ignore[union-attr]
+    if edit.inputs:
+        graph.input.extend(edit.inputs)  # type: ignore[union-attr]
+    if edit.forgotten:
+        for index in reversed(range(len(graph.value_info))):
+            if graph.value_info[index].name in edit.forgotten:
+                del graph.value_info[index]
+    if edit.value_info:
+        graph.value_info.extend(edit.value_info)
+
+
+def _name(item: object) -> str:
+    values = getattr(item, "values", None)  # a sparse tensor is named by its values
+    return str(values.name if values is not None else item.name)  # type: ignore[attr-defined]
+
+
+def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
+    """Makes `nodes` the node list without copying those that are in it already."""
+    held = graph.node
+    present = list(held)  # the wrappers stay alive, hence their identities hold
+    staying = {id(node) for node in present}
+    position: dict[int, int] = {}
+    keep = []
+    for place, node in enumerate(nodes):
+        if id(node) not in staying:
+            held.append(node)
+            node = held[-1]
+            keep.append(node)
+        position[id(node)] = place
+    held.sort(key=lambda node: position.get(id(node), len(nodes)))
+    del held[len(nodes) :]

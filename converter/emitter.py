@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an adapter writes with: `op.Reshape(x, shape, allowzero=0)` is a new node, and returns its value.
+
+What the adapter returns takes over the outputs of the node that it rewrites. `op.same(...)` is the node itself with
+something changed: it keeps name, doc string, metadata and whatever else the message holds; if an adapter does not call
+it, the node that makes the first output gets them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy
+from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper, numpy_helper
+
+from onnx_convert import opsets
+from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
+from onnx_convert.site import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from onnx import FunctionProto
+
+    from onnx_convert.scope import Scope
+    from onnx_convert.site import Node
+
+Outcome = Value | tuple["Value | None", ...]
+Emitted = tuple[NodeProto, int]  # a node, and the opset of its domain for which it is written
+
+# Below opset 9 a Constant makes only these.
+_FLOATS: Final = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+
+
+class Emitter:
+    """Collects the nodes that one adapter call writes, all for one opset."""
+
+    def __init__(self, node: Node, opset: int, opset_of_ai_onnx: int) -> None:
+        self.subject = node
+        self.scope: Scope = node.scope
+        self._opset = opset
+        self._ai_onnx = opset_of_ai_onnx
+        self._base = node.proto.name or next((name for name in node.proto.output if name), node.operator)
+        self.emitted: list[Emitted] = []
+        self.meaning: NodeProto | None = None
+        self.form = EXACT
+        self.condition = ""
+
+    # ---- writing nodes
+
+    def __getattr__(self, operator: str) -> Callable[..., Value]:
+        """`op.Relu(x, ...)`: a node of an operator of ai.onnx with one output, attributes as keywords."""
+        if not operator[:1].isupper():
+            raise AttributeError(operator)
+
+        def write(*inputs: Value | None, **attributes: Any) -> Value:
+            return self.node(operator, *inputs, **attributes)[0]
+
+        return write
+
+    def node(
+        self, operator: str, *inputs: Value | None, outputs: int = 1, at: int = 0, domain: str = "", **attributes: Any
+    ) -> tuple[Value, ...]:
+        """A node with any number of outputs; `at` writes it for another opset than the adapter's, from where it is
+        carried to the target like any other node. Attributes that are None are left out."""
+        opset = at or (self._ai_onnx if domain == opsets.AI_ONNX else self._opset)
+        base = f"{self._base}/{operator}"
+        fresh = self.scope.session.names.fresh
+        new = NodeProto(
+            op_type=operator,
+            domain=domain,
+            name=fresh(base) if self.subject.proto.name else "",
+            input=[value.name if value is not None else "" for value in inputs],
+            output=[fresh(f"{base}_output") for _ in range(outputs)],
+        )
+        set_attributes(new, attributes, opset)
+        return self._record(new, opset)
+
+    def same(
+        self,
+        *inputs: Value | None,
+        drop: Collection[str] = (),
+        operator: str = "",
+        outputs: int = 0,
+        **attributes: Any,
+    ) -> Any:
+        """The node itself, a version on: with other inputs if any are given, without the attributes in `drop`, with
+        the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
+
+        One value, or a tuple if the node has several outputs.
+        """
+        old = self.subject.proto
+        new = NodeProto()
+        new.CopyFrom(old)
+        if self.meaning is None:
+            self.meaning = new
+        if operator:
+            new.op_type = operator
+        if inputs:
+            del new.input[:]
+            new.input.extend(value.name if value is not None else "" for value in inputs)
+            while new.input and not new.input[-1]:
+                del new.input[-1]
+        gone = {*drop, *attributes}
+        if gone:
+            for index in reversed(range(len(new.attribute))):
+                if new.attribute[index].name in gone:
+                    del new.attribute[index]
+        set_attributes(new, attributes, self._opset)
+        count = outputs or len(old.output)
+        del new.output[:]
+        fresh = self.scope.session.names.fresh
+        names = [*old.output][:count] + ["+"] * (count - len(old.output))
+        new.output.extend(fresh(f"{self._base}/{new.op_type}_output") if name else "" for name in names)
+        values = self._record(new, self._opset)
+        return values[0] if count == 1 else values
+
+    def call(self, function: FunctionProto | Any, *inputs: Value | None, **attributes: Any) -> Any:
+        """The nodes of a function, each at the opset that the function imports: a FunctionProto, or an ONNX Script
+        function. One value, or a tuple if the function has several outputs."""
+        from onnx_convert.inline import expand
+
+        proto: FunctionProto = function.to_function_proto() if hasattr(function, "to_function_proto") else function
+        names = self.scope.session.names
+        caller = NodeProto(op_type=proto.name, name=self._base)
+        caller.input.extend(value.name if value is not None else "" for value in inputs)
+        caller.output.extend(names.fresh(f"{self._base}/{name}") for name in proto.output)
+        for name, value in attributes.items():
+            if value is not None:
+                caller.attribute.append(attribute(name, value, None))
+        for new, opset in expand(proto, caller, names):
+            self._record(new, opset)
+        values = tuple(Value(name, self.scope) for name in caller.output)
+        return values[0] if len(values) == 1 else values
+
+    def _record(self, new: NodeProto, opset: int) -> tuple[Value, ...]:
+        self.emitted.append((new, opset))
+        self.scope.wrote(new, opset)
+        return tuple(Value(name, self.scope) for name in new.output)
+
+    # ---- constants
+
+    def const(self, elements: Any, dtype: int = TensorProto.INT64) -> Value:
+        """A constant tensor: elements as numbers, nested lists or an array, and their TensorProto.DataType.
+
+        Equal constants of a graph are one initializer; in a function body, which has none, a Constant node.
+        """
+        array = numpy.asarray(elements, dtype=helper.tensor_dtype_to_np_dtype(dtype))
+        if not self.scope.is_function:
+            return Value(self.scope.share(array, f"{self._base}/constant"), self.scope)
+        tensor = numpy_helper.from_array(array)
+        if self._opset >= 9 or dtype in _FLOATS:
+            return self.node("Constant", value=tensor)[0]
+        wide = numpy_helper.from_array(array.astype(numpy.float64))
+        return self.Cast(self.node("Constant", value=wide)[0], to=dtype)
+
+    def attribute_as_input(self, name: str) -> Value | None:
+        """An INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
+
+        Inside a function a reference to the function's attribute stays one: Constant holds it (from opset 12).
+        """
+        held = self.subject.attribute(name)
+        if held is None:
+            return None
+        if not self.subject.refers(name):
+            return self.const(self.subject.attr(name))
+        if self._opset < 12:
+            self.subject.attr(name)  # refuses, with the reason
+        kind = "value_int" if held.type == AttributeProto.INT else "value_ints"
+        reference = AttributeProto(name=kind, type=held.type, ref_attr_name=held.ref_attr_name)
+        return self.node("Constant", **{kind: reference})[0]
+
+    # ---- what the rewrite promises
+
+    def equivalent(self, because: str) -> None:
+        """Declares that the rewrite is the same mathematics, but float rounding may differ."""
+        if self.form == EXACT:
+            self.form, self.condition = EQUIVALENT, because
+
+    def conditional(self, condition: str) -> None:
+        """Declares that the rewrite is right only if a condition holds that the data decides."""
+        self.form, self.condition = CONDITIONAL, condition
+
+
+def set_attributes(node: NodeProto, attributes: dict[str, Any], opset: int) -> None:
+    """Appends attributes to a node, typed as the operator's schema at an opset says; None is left out."""
+    if not attributes:
+        return
+    schema = opsets.schema_at(node.op_type, opset, opsets.normalise(node.domain))
+    for name, value in attributes.items():
+        if value is not None:
+            formal = schema.attributes.get(name) if schema is not None else None
+            node.attribute.append(attribute(name, value, int(formal.type.value) if formal is not None else None))
+
+
+_SCALARS: Final[dict[int, str]] = {
+    AttributeProto.INT: "i",
+    AttributeProto.FLOAT: "f",
+    AttributeProto.STRING: "s",
+    AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+}
+_LISTS: Final[dict[int, str]] = {
+    AttributeProto.INTS: "ints",
+    AttributeProto.FLOATS: "floats",
+    AttributeProto.STRINGS: "strings",
+    AttributeProto.TENSORS: "tensors",
+    AttributeProto.GRAPHS: "graphs",
+    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
+    AttributeProto.TYPE_PROTOS: "type_protos",
+}
+_KINDS: Final[tuple[tuple[type | tuple[type, ...], int], ...]] = (
+    ((int, numpy.integer), AttributeProto.INT),
+    ((float, numpy.floating), AttributeProto.FLOAT),
+    ((str, bytes), AttributeProto.STRING),
+    (TensorProto, AttributeProto.TENSOR),
+    (GraphProto, AttributeProto.GRAPH),
+    (SparseTensorProto, AttributeProto.SPARSE_TENSOR),
+    (TypeProto, AttributeProto.TYPE_PROTO),
+)
+
+
+def attribute(name: str, value: Any, kind: int | None) -> AttributeProto:
+    """An attribute of a given AttributeProto.AttributeType, or of the one that the value suggests."""
+    if isinstance(value, AttributeProto):
+        copy = AttributeProto()
+        copy.CopyFrom(value)
+        copy.name = name
+        return copy
+    kind = kind or _kind_of(value)
+    new = AttributeProto(name=name, type=kind)  # type: ignore[arg-type]
+    if kind in _LISTS:
+        getattr(new, _LISTS[kind]).extend(_encoded(item) for item in value)
+    elif kind in (AttributeProto.INT, AttributeProto.FLOAT, AttributeProto.STRING):
+        setattr(new, _SCALARS[kind], _encoded(value))
+    else:
+        getattr(new, _SCALARS[kind]).CopyFrom(value)
+    return new
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogateescape")
+    return value.item() if isinstance(value, numpy.generic) else value
+
+
+def _kind_of(value: Any) -> int:
+    for types, kind in _KINDS:
+        if isinstance(value, types):
+            return kind
+    items: Sequence[Any] = value
+    if not items:
+        raise ValueError("an empty list says nothing of its kind; only a schema does")
+    lists = {scalar: kind for (scalar, kind) in zip(_SCALARS, _LISTS, strict=True)}
+    return lists[_kind_of(items[0])]

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is this node legal at the target? Operator, attributes, arity and dtypes, by the schema of the target's opset.
+
+Dtypes are decided here, once, for the final nodes: a boundary that only narrows types does nothing itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+import onnx.defs
+from onnx import TensorProto
+
+from onnx_convert import opsets
+from onnx_convert.site import dtype_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx import NodeProto, TypeProto
+
+_VARIADIC: Final = onnx.defs.OpSchema.FormalParameterOption.Variadic
+_OPTIONAL: Final = onnx.defs.OpSchema.FormalParameterOption.Optional
+
+
+@dataclass(frozen=True, slots=True)
+class Formal:
+    """A formal input or output: its name, its type variable ("T", or a type), and the types that it takes."""
+
+    name: str
+    variable: str
+    types: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a schema demands of a node, laid out for quick checks."""
+
+    inputs: tuple[Formal, ...]
+    outputs: tuple[Formal, ...]
+    variadic_input: bool
+    variadic_output: bool
+    min_input: int
+    max_input: int
+    min_output: int
+    max_output: int
+    attributes: frozenset[str]
+    required: frozenset[str]
+    deprecated: bool
+
+    def formal_input(self, index: int) -> Formal:
+        """The formal parameter of an actual input; the last one stands for all that follow."""
+        return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def formal_output(self, index: int) -> Formal:
+        """The formal parameter of an actual output."""
+        return self.outputs[min(index, len(self.outputs) - 1)]
+
+
+@lru_cache(maxsize=None)
+def rule_of(operator: str, opset: int, domain: str) -> Rule | None:
+    """The rule for an operator at an opset, None if it does not exist there."""
+    schema = opsets.schema_at(operator, opset, domain)
+    if schema is None:
+        return None
+    return Rule(
+        inputs=tuple(Formal(p.name, p.type_str, frozenset(p.types)) for p in schema.inputs),
+        outputs=tuple(Formal(p.name, p.type_str, frozenset(p.types)) for p in schema.outputs),
+        variadic_input=bool(schema.inputs) and schema.inputs[-1].option == _VARIADIC,
+        variadic_output=bool(schema.outputs) and schema.outputs[-1].option == _VARIADIC,
+        min_input=schema.min_input,
+        max_input=schema.max_input,
+        min_output=schema.min_output,
+        max_output=schema.max_output,
+        attributes=frozenset(schema.attributes),
+        required=frozenset(name for name, formal in schema.attributes.items() if formal.required),
+        deprecated=schema.deprecated,
+    )
+
+
+@lru_cache(maxsize=None)
+def is_narrower(operator: str, start: int, stop: int, domain: str) -> bool:
+    """Whether the target's version of an operator takes fewer types than the source's somewhere."""
+    before, after = rule_of(operator, start, domain), rule_of(operator, stop, domain)
+    if before is None or after is None:
+        return True
+    return any(
+        not b.types <= a.types
+        for old, new in ((before.inputs, after.inputs), (before.outputs, after.outputs))
+        for b, a in zip(old, new, strict=False)
+    )
+
+
+def type_name(kind: TypeProto) -> str:
+    """A type as schemas spell it: "tensor(float)", "seq(tensor(int64))"; "" if the element type is not known."""
+    which = kind.WhichOneof("value")
+    if which == "tensor_type":
+        return _TENSORS.get(kind.tensor_type.elem_type, "")
+    if which == "sequence_type":
+        inner = type_name(kind.sequence_type.elem_type)
+        return f"seq({inner})" if inner else ""
+    if which == "optional_type":
+        inner = type_name(kind.optional_type.elem_type)
+        return f"optional({inner})" if inner else ""
+    if which == "sparse_tensor_type":
+        return f"sparse_tensor({dtype_name(kind.sparse_tensor_type.elem_type)})"
+    if which == "map_type":
+        inner = type_name(kind.map_type.value_type)
+        return f"map({dtype_name(kind.map_type.key_type)},{inner})" if inner else ""
+    return ""
+
+
+_TENSORS: Final = {
+    number: f"tensor({name.lower()})" for name, number in TensorProto.DataType.items() if number != TensorProto.UNDEFINED
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a node is not legal. `formal` and `type` are set if the type of an input or output is the matter."""
+
+    reason: str
+    remedy: str = ""
+    formal: Formal | None = None
+    type: str = ""
+
+
+def check(
+    node: NodeProto,
+    rule: Rule,
+    opset: int,
+    type_of: Callable[[str], TypeProto | None],
+    unknown: list[str] | None = None,
+) -> Finding | None:
+    """The first thing that makes a node illegal at an opset, None if it is legal.
+
+    Inputs and outputs whose type nobody knows are taken to be legal; their names are appended to `unknown`.
+    """
+    if rule.deprecated:
+        return Finding(f"deprecated at opset {opset}, and no longer legal there")
+    for attribute in node.attribute:
+        if attribute.name not in rule.attributes:
+            return Finding(f"attribute {attribute.name} does not exist at opset {opset}")
+    if rule.required:
+        missing = rule.required - {attribute.name for attribute in node.attribute}
+        if missing:
+            return Finding(f"attribute {min(missing)} is required at opset {opset}")
+    if not rule.min_input <= len(node.input) <= rule.max_input:
+        return Finding(f"{len(node.input)} inputs where opset {opset} takes {_range(rule.min_input, rule.max_input)}")
+    if not rule.min_output <= len(node.output) <= rule.max_output:
+        return Finding(f"{len(node.output)} outputs where opset {opset} has {_range(rule.min_output, rule.max_output)}")
+    return _check_types(node, rule, opset, type_of, unknown)
+
+
+def _check_types(
+    node: NodeProto,
+    rule: Rule,
+    opset: int,
+    type_of: Callable[[str], TypeProto | None],
+    unknown: list[str] | None,
+) -> Finding | None:
+    sides = ((node.input, rule.formal_input, "input"), (node.output, rule.formal_output, "output"))
+    for names, formal_of, side in sides:
+        for index, name in enumerate(names):
+            if not name:
+                continue
+            known = type_of(name)
+            spelled = type_name(known) if known is not None else ""
+            if not spelled:
+                if unknown is not None:
+                    unknown.append(name)
+                continue
+            formal = formal_of(index)
+            if spelled not in formal.types:
+                return _wrong_type(node, opset, formal, side, spelled)
+    return None
+
+
+def _wrong_type(node: NodeProto, opset: int, formal: Formal, side: str, spelled: str) -> Finding:
+    domain = opsets.normalise(node.domain)
+    shown = spelled.removeprefix("tensor(").removesuffix(")") if spelled.startswith("tensor(") else spelled
+    reason = f"{side} {formal.name} is {shown}, which {node.op_type} does not take at opset {opset}"
+    floor = first_opset_of(spelled, domain)
+    if floor > opset:
+        return Finding(
+            f"{reason}: no operator of {opsets.shown(domain)} takes {shown} below opset {floor}",
+            f"go no lower than opset {floor}, or change the dtype in the model",
+            formal,
+            spelled,
+        )
+    since = _takes_from(node.op_type, domain, formal.name, side, spelled)
+    text = f"{reason}; opset {since} is the first that does" if since else reason
+    return Finding(text, "", formal, spelled)
+
+
+def _takes_from(operator: str, domain: str, formal: str, side: str, spelled: str) -> int:
+    """The first opset at which an operator takes a type at an input or output of that name, 0 if none does."""
+    for version in opsets.history(operator, domain):
+        rule = rule_of(operator, version, domain)
+        assert rule is not None
+        for parameter in rule.inputs if side == "input" else rule.outputs:
+            if parameter.name == formal and spelled in parameter.types:
+                return version
+    return 0
+
+
+@lru_cache(maxsize=None)
+def first_opset_of(spelled: str, domain: str = opsets.AI_ONNX) -> int:
+    """The lowest opset in which any operator of a domain knows a type; beyond the newest one if none does."""
+    versions = [
+        schema.since_version
+        for schema in onnx.defs.get_all_schemas_with_history()
+        if schema.domain == domain and any(spelled in p.types for p in (*schema.inputs, *schema.outputs))
+    ]
+    return min(versions, default=opsets.latest(domain) + 1)
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return str(low)
+    return f"at least {low}" if high > 1_000_000 else f"{low} to {high}"

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Facts about opsets, read from the installed onnx: which versions an operator has, which boundaries lie between two
+opsets, which release brought what. Nothing is listed by hand, so a newer onnx is known as soon as it is installed.
+
+A *boundary* is named by the opset that opens it: Softmax@13 lies between opset 12 and opset 13.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import onnx.defs
+import onnx.helper
+
+AI_ONNX: Final = ""
+AI_ONNX_ML: Final = "ai.onnx.ml"
+
+UP: Final = "up"
+DOWN: Final = "down"
+
+
+def normalise(domain: str) -> str:
+    """The one spelling used inside: the default operator set is "" and never "ai.onnx"."""
+    return AI_ONNX if domain == "ai.onnx" else domain
+
+
+def shown(domain: str) -> str:
+    """The spelling for people: the default operator set is "ai.onnx"."""
+    return domain or "ai.onnx"
+
+
+@lru_cache(maxsize=1)
+def _releases() -> tuple[tuple[int, int, int], ...]:
+    """(IR version, ai.onnx opset, ai.onnx.ml opset) of every ONNX release, oldest first."""
+    return tuple((row[1], row[2], row[3]) for row in onnx.helper.VERSION_TABLE)
+
+
+@lru_cache(maxsize=1)
+def _newest() -> dict[str, int]:
+    newest: dict[str, int] = {}
+    for schema in onnx.defs.get_all_schemas():
+        newest[schema.domain] = max(newest.get(schema.domain, 0), schema.since_version)
+    newest[AI_ONNX] = onnx.defs.onnx_opset_version()
+    return newest
+
+
+def is_known(domain: str) -> bool:
+    """Whether the installed onnx defines operators of this domain."""
+    return domain in _newest()
+
+
+def latest(domain: str = AI_ONNX) -> int:
+    """The newest opset of a domain that the installed onnx knows."""
+    return _newest()[domain]
+
+
+@lru_cache(maxsize=None)
+def schema_at(operator: str, opset: int, domain: str = AI_ONNX) -> onnx.defs.OpSchema | None:
+    """The schema of an operator as it stands at an opset; None where the operator does not exist there."""
+    try:
+        return onnx.defs.get_schema(operator, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+@lru_cache(maxsize=None)
+def history(operator: str, domain: str = AI_ONNX) -> tuple[int, ...]:
+    """Every opset at which the operator was introduced or changed, ascending; empty for an unknown operator."""
+    versions: list[int] = []
+    ceiling = latest(domain) if is_known(domain) else 0
+    while ceiling and (schema := schema_at(operator, ceiling, domain)) is not None:
+        versions.append(schema.since_version)
+        ceiling = schema.since_version - 1
+    return tuple(reversed(versions))
+
+
+def crossings(operator: str, start: int, stop: int, domain: str = AI_ONNX) -> list[tuple[int, str]]:
+    """The boundaries of one operator between two opsets, in the order in which they are crossed.
+
+    >>> crossings("Softmax", 9, 14)
+    [(11, 'up'), (13, 'up')]
+    """
+    versions = history(operator, domain)
+    if start <= stop:
+        return [(version, UP) for version in versions if start < version <= stop]
+    return [(version, DOWN) for version in reversed(versions) if stop < version <= start]
+
+
+def ir_version_of(opset: int) -> int:
+    """The IR version of the first ONNX release that had this ai.onnx opset; opsets 1 to 8 have IR version 3."""
+    return min((ir for ir, release, _ in _releases() if release >= opset), default=_releases()[-1][0])
+
+
+def ml_opset_of(opset: int) -> int:
+    """The ai.onnx.ml opset of the first ONNX release that had this ai.onnx opset."""
+    return next((ml for _, release, ml in _releases() if release >= opset), _releases()[-1][2])
+
+
+@lru_cache(maxsize=1)
+def newest_ir_version() -> int:
+    """The newest IR version that the installed onnx can write."""
+    return int(onnx.IR_VERSION)
+
+
+@lru_cache(maxsize=None)
+def may_hold_graphs(operator: str, domain: str = AI_ONNX) -> bool:
+    """Whether nodes of this operator can have subgraphs; true for what the installed onnx does not define."""
+    versions = history(operator, domain)
+    schema = schema_at(operator, versions[-1], domain) if versions else None
+    if schema is None:
+        return True
+    kinds = (onnx.defs.OpSchema.AttrType.GRAPH, onnx.defs.OpSchema.AttrType.GRAPHS)
+    return any(attribute.type in kinds for attribute in schema.attributes.values())

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one table of what happens at every boundary: who carries which operator over it, in which direction.
+
+An entry is one of three decisions: an *adapter* (a function that writes the node anew), *compatible* (the node may stay
+as it is; the legality of its dtypes is judged once, at the target), or *refused* (the specification leaves no way).
+What has no entry is undecided, and a node that would have to cross it is refused. Two decisions for the same crossing
+are an error when the second one is made, that is at import.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from onnx_convert import opsets
+from onnx_convert.opsets import AI_ONNX, DOWN, UP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from onnx_convert.emitter import Emitter, Outcome
+    from onnx_convert.site import Node
+
+    AdapterFunction = Callable[[Node, Emitter], Outcome]
+
+Function = TypeVar("Function", bound="Callable[..., object]")
+Direction = Literal["up", "down"]
+Key = tuple[str, str, int, str]  # domain, operator, boundary, direction
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """A function that rewrites the nodes of one operator at one boundary."""
+
+    domain: str
+    operator: str
+    boundary: int
+    direction: str
+    function: AdapterFunction
+
+    @property
+    def name(self) -> str:
+        """The name of the rewrite, as reports print it: `normalise_one_axis`."""
+        return self.function.__name__
+
+    @property
+    def summary(self) -> str:
+        """The first line of what the function says of itself."""
+        return (self.function.__doc__ or "").strip().partition("\n")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Compatible:
+    """The node may cross as it is. `because` is there where attributes, inputs or outputs differ all the same."""
+
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Impossible:
+    """The specification leaves no way across; the reason goes to the user."""
+
+    reason: str
+    remedy: str = ""
+
+
+Decision = Adapter | Compatible | Impossible
+
+_decisions: Final[dict[Key, Decision]] = {}
+_kinds: Final[dict[tuple[str, str], str]] = {}
+
+
+def _decide(key: Key, decision: Decision) -> None:
+    if key in _decisions:
+        domain, operator, boundary, direction = key
+        raise ValueError(f"{opsets.shown(domain)}.{operator}@{boundary} {direction} is decided twice")
+    _decisions[key] = decision
+    route.cache_clear()
+
+
+def _adapter(operators: tuple[str, ...], at: int, domain: str, direction: Direction) -> Callable[[Function], Function]:
+    def register(function: Function) -> Function:
+        for operator in operators:
+            adapter = Adapter(opsets.normalise(domain), operator, at, direction, function)  # type: ignore[arg-type]
+            _decide((adapter.domain, operator, at, direction), adapter)
+        return function
+
+    return register
+
+
+def upgrade(*operators: str, at: int, domain: str = AI_ONNX) -> Callable[[Function], Function]:
+    """The decorated function carries a node of these operators from opset `at - 1` to opset `at`."""
+    return _adapter(operators, at, domain, UP)
+
+
+def downgrade(*operators: str, at: int, domain: str = AI_ONNX) -> Callable[[Function], Function]:
+    """The decorated function carries a node of these operators from opset `at` to opset `at - 1`."""
+    return _adapter(operators, at, domain, DOWN)
+
+
+def compatible(
+    *operators: str, at: int, direction: Direction | None = None, because: str = "", domain: str = AI_ONNX
+) -> None:
+    """Declares that nodes of these operators cross boundary `at` as they are; in both directions if none is named.
+
+    Only dtypes and wording may differ between the two versions, and a test sees to it; where more differs, `because`
+    says why the node may stay all the same.
+    """
+    for operator in operators:
+        for way in (UP, DOWN) if direction is None else (direction,):
+            _decide((opsets.normalise(domain), operator, at, way), Compatible(because))
+
+
+def impossible(
+    *operators: str, at: int, direction: Direction, reason: str, remedy: str = "", domain: str = AI_ONNX
+) -> None:
+    """Declares that the specification leaves no way for these operators over boundary `at`, and why."""
+    for operator in operators:
+        _decide((opsets.normalise(domain), operator, at, direction), Impossible(reason, remedy))
+
+
+def carried(kind: str, *operators: str, domain: str = AI_ONNX) -> None:
+    """Says what an operator does to values, hence which wider dtype can carry them through it (see `casts`)."""
+    for operator in operators:
+        if _kinds.setdefault((domain, operator), kind) != kind:
+            raise ValueError(f"{operator} is carried as {_kinds[domain, operator]} already")
+
+
+def kind_of(operator: str, domain: str = AI_ONNX) -> str:
+    """The declared kind of an operator; "" where none is declared."""
+    return _kinds.get((domain, operator), "")
+
+
+def decision(operator: str, boundary: int, direction: str, domain: str = AI_ONNX) -> Decision | None:
+    """What is decided for one crossing; None if nothing is."""
+    return _decisions.get((domain, operator, boundary, direction))
+
+
+def decisions() -> Iterable[tuple[Key, Decision]]:
+    """Every entry of the table."""
+    return _decisions.items()
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One step on the way of a node: the boundary, and what is decided there (None: nothing)."""
+
+    boundary: int
+    direction: str
+    decision: Adapter | Impossible | None
+
+
+@lru_cache(maxsize=None)
+def route(domain: str, operator: str, start: int, stop: int) -> Crossing | None:
+    """The first boundary between two opsets at which a node of this operator cannot stay as it is.
+
+    None, and thus one dictionary look-up a node, is the common answer: every boundary on the way is compatible.
+    """
+    for boundary, direction in crossings(domain, operator, start, stop):
+        what = decision(operator, boundary, direction, domain)
+        if not isinstance(what, Compatible):
+            return Crossing(boundary, direction, what)
+    return None
+
+
+def crossings(domain: str, operator: str, start: int, stop: int) -> list[tuple[int, str]]:
+    """The boundaries of an operator on the way: from the schemas, or from this table for a domain without schemas."""
+    if opsets.is_known(domain):
+        return opsets.crossings(operator, start, stop, domain)
+    direction = UP if start <= stop else DOWN
+    low, high = sorted((start, stop))
+    own = {key[2] for key in _decisions if key[:2] == (domain, operator) and low < key[2] <= high}
+    return [(boundary, direction) for boundary in sorted(own, reverse=direction == DOWN)]
+
+
+def has_domain(domain: str) -> bool:
+    """Whether any entry concerns this domain."""
+    return any(key[0] == domain for key in _decisions)

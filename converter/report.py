@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happened to a model, as data. Text, tables and JSON are renderings of it and live with whoever prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from onnx_convert.errors import Refusal
+
+EXACT: Final = "exact"
+EQUIVALENT: Final = "equivalent"
+CONDITIONAL: Final = "conditional"
+FORMS: Final = (EXACT, EQUIVALENT, CONDITIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One kind of rewrite: an operator at a boundary, by which adapter, and what its form promises.
+
+    `form` is "exact" (the two specifications give the same bits), "equivalent" (the same mathematics, float rounding
+    may differ) or "conditional" (right only if `condition` holds for the data).
+    """
+
+    operator: str
+    domain: str
+    boundary: int
+    direction: str
+    rewrite: str
+    form: str = EXACT
+    condition: str = ""
+
+
+@dataclass(slots=True)
+class Report:
+    """Everything that a conversion did, or would do, to a model."""
+
+    source: str = ""
+    destination: str = ""
+    opsets_before: dict[str, int] = field(default_factory=dict)  # by domain; the default domain is "ai.onnx"
+    opsets_after: dict[str, int] = field(default_factory=dict)
+    ir_version_before: int = 0
+    ir_version_after: int = 0
+    nodes_before: int = 0  # of the whole model, subgraphs and functions included
+    nodes_after: int = 0
+    steps: Counter[Step] = field(default_factory=Counter)  # how many nodes took each step
+    inlined: list[str] = field(default_factory=list)  # functions expanded at their calls, as domain.name
+    assumed: list[str] = field(default_factory=list)  # what could not be known and was taken to be fine
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    data_files: list[str] = field(default_factory=list)  # external data written or copied along
+    shared_data: list[str] = field(default_factory=list)  # external data left in place and pointed at
+    seconds: float = 0.0
+
+    @property
+    def changed(self) -> bool:
+        """Whether the model's opsets, its IR version or any node is different afterwards."""
+        return (
+            self.opsets_before != self.opsets_after
+            or self.ir_version_before != self.ir_version_after
+            or bool(self.steps)
+            or bool(self.inlined)
+        )
+
+    @property
+    def form(self) -> str:
+        """The weakest promise among the rewrites: "exact" if every one is exact, or if there is none."""
+        return max((step.form for step in self.steps), key=FORMS.index, default=EXACT)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain data, fit for JSON."""
+        plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["steps"] = [{**asdict(step), "count": count} for step, count in self.steps.items()]
+        plain["refusals"] = [asdict(refusal) for refusal in self.refusals]
+        plain["changed"] = self.changed
+        plain["form"] = self.form
+        return plain

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of the values of one graph: types, constants, producers, and the graph around it.
+
+Facts of the source model come from one inference on a view, made when the first question is asked. Facts of values that
+adapters write come from inferring just the nodes asked about. A constant may sit in this graph, in an outer one, or be
+the outcome of a few nodes on constants, which are then run once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import onnx
+import onnx.shape_inference
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, numpy_helper
+
+from onnx_convert import constants, opsets
+from onnx_convert.edits import GraphEdit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy
+    from onnx import FunctionProto
+
+    from onnx_convert.facts import Facts
+
+    Array = numpy.ndarray[Any, Any]
+
+FOLDED_ELEMENTS: Final = 1024  # constants are folded for axes and shapes, not for weights
+
+
+class Names:
+    """Value and node names of the whole model, so that a new one is unique in every scope."""
+
+    def __init__(self, collect: Callable[[], set[str]]) -> None:
+        self._collect = collect
+        self._taken: set[str] | None = None
+
+    def fresh(self, wanted: str) -> str:
+        """`wanted`, or `wanted_1`, `wanted_2` ... if it is taken."""
+        if self._taken is None:
+            self._taken = self._collect()
+        name, number = wanted, 0
+        while name in self._taken:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._taken.add(name)
+        return name
+
+
+class Session:
+    """What all scopes of one conversion share."""
+
+    def __init__(
+        self, ir_before: int, ir_after: int, names: Names, read: Callable[[TensorProto], TensorProto]
+    ) -> None:
+        self.ir_before = ir_before
+        self.ir_after = ir_after
+        self.names = names
+        self.read = read
+        self.took_ir3_initializer = False
+        self.used: set[str] = set()  # by nodes that adapters wrote
+
+
+class Scope:
+    """One graph, subgraph or function body of the model, at the opsets it was written for."""
+
+    def __init__(
+        self,
+        graph: GraphProto | FunctionProto,
+        session: Session,
+        facts: Facts,
+        imports: dict[str, int],
+        parent: Scope | None = None,
+        path: str = "",
+    ) -> None:
+        self.graph = graph
+        self.session = session
+        self.facts = facts
+        self.imports = imports  # the opset of each domain that the source nodes of this scope are written for
+        self.parent = parent
+        self.path = path
+        self.is_function = not isinstance(graph, GraphProto)
+        self.edit = GraphEdit(graph, [])
+        self._types: dict[str, TypeProto | None] = {}
+        self._written: dict[str, tuple[NodeProto, int]] = {}
+        self._sources: dict[str, NodeProto | TensorProto | None] | None = None
+        self._constants: dict[str, Array | None] = {}
+        self._shared: dict[tuple[int, tuple[int, ...], bytes], str] = {}
+        self.new_constants: dict[str, TensorProto] = {}
+
+    # ---- what adapters write
+
+    def wrote(self, node: NodeProto, opset: int) -> None:
+        """Takes note of a node that an adapter wrote; its outputs are inferred when somebody asks."""
+        entry = (node, opset)
+        for name in node.output:
+            if name:
+                self._written[name] = entry
+                self._types.pop(name, None)
+
+    def declare(self, name: str, kind: TypeProto) -> None:
+        """States the type of a new value where inference need not be asked."""
+        self._types[name] = kind
+
+    def share(self, array: Array, hint: str) -> str:
+        """The name of a constant with these elements in the scope where new constants go, made if there is none."""
+        home = self.constant_home
+        key = (array.dtype.num, array.shape, array.tobytes())
+        name = home._shared.get(key)
+        if name is None:
+            name = self.session.names.fresh(hint)
+            home._shared[key] = name
+            home.new_constants[name] = numpy_helper.from_array(array, name)
+            home._constants[name] = array
+        return name
+
+    @property
+    def constant_home(self) -> Scope:
+        """The graph that holds new constants: this one; the main graph where IR < 4 makes initializers inputs."""
+        scope = self
+        while self.session.ir_after < 4 and scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    # ---- types
+
+    def type_of(self, name: str) -> TypeProto | None:
+        """Everything known of a value's type, None if nothing is."""
+        if name in self._types:
+            return self._types[name]
+        known = self.facts.type_of(name)
+        if name in self._written and not _has_shape(known):
+            self._types[name] = known  # a question about itself, through a captured name, ends here
+            known = self._infer(name) or known
+        if known is None and (tensor := self._new_constant(name)) is not None:
+            known = _tensor_type(tensor.data_type, tensor.dims)
+        if known is None and self.parent is not None:
+            return self.parent.type_of(name)
+        self._types[name] = known
+        return known
+
+    def _new_constant(self, name: str) -> TensorProto | None:
+        return self.constant_home.new_constants.get(name)
+
+    def _infer(self, name: str) -> TypeProto | None:
+        node, opset = self._written[name]
+        domain = opsets.normalise(node.domain)
+        schema = opsets.schema_at(node.op_type, opset, domain)
+        if schema is None:
+            return None
+        types: dict[str, TypeProto] = {}
+        data: dict[str, TensorProto] = {}
+        for used in used_names(node):
+            types[used] = self.type_of(used) or TypeProto()
+            tensor = self.constant_tensor(used)
+            if tensor is not None and constants.elements(tensor) <= FOLDED_ELEMENTS:
+                data[used] = tensor
+        imports = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in {**self.imports, domain: opset}.items()]
+        try:
+            found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
+        except Exception:  # the C++ side raises many kinds; the check of the whole result reports what is really wrong
+            return None
+        for output, kind in found.items():
+            if output and kind.WhichOneof("value"):
+                self._types[output] = kind
+        return found.get(name)
+
+    # ---- constants
+
+    def constant(self, name: str) -> Array | None:
+        """The elements of a value that is the same at every run, None for any other."""
+        if name in self._constants:
+            return self._constants[name]
+        tensor = self.constant_tensor(name)
+        if tensor is not None:
+            found: Array | None = numpy_helper.to_array(self.session.read(tensor))
+        else:
+            producer = self.producer(name)
+            if producer is None:
+                local = name in self._find_sources()
+                return self.parent.constant(name) if self.parent is not None and not local else None
+            self._constants[name] = None  # a cycle of names ends here
+            found = constants.fold(producer, self.constant, self.type_of, self.imports)
+        self._constants[name] = found
+        return found
+
+    def constant_tensor(self, name: str) -> TensorProto | None:
+        """The tensor behind a constant that is spelled out in the model, without reading its elements."""
+        new = self._new_constant(name)
+        if new is not None:
+            return new
+        source = self._find_sources().get(name)
+        if isinstance(source, TensorProto):
+            return source
+        if source is not None and source.op_type == "Constant":
+            return constants.tensor_of(source)
+        if name not in self._find_sources() and self.parent is not None:
+            return self.parent.constant_tensor(name)
+        return None
+
+    def producer(self, name: str) -> NodeProto | None:
+        """The source node of this graph that makes a value."""
+        source = self._find_sources().get(name)
+        return source if isinstance(source, NodeProto) else None
+
+    def _find_sources(self) -> dict[str, NodeProto | TensorProto | None]:
+        """What each name of this graph comes from: a node, an initializer, or (None) an input."""
+        if self._sources is None:
+            sources: dict[str, NodeProto | TensorProto | None] = {}
+            graph = self.graph
+            if isinstance(graph, GraphProto):
+                sources.update((value.name, None) for value in graph.input)
+                overridable = self.session.ir_before >= 4
+                for tensor in graph.initializer:
+                    if tensor.name not in sources:
+                        sources[tensor.name] = tensor
+                    elif not overridable:
+                        sources[tensor.name] = tensor
+                        self.session.took_ir3_initializer = True
+            else:
+                sources.update((value, None) for value in graph.input)
+            for node in graph.node:
+                sources.update((output, node) for output in node.output if output)
+            self._sources = sources
+        return self._sources
+
+    def shown(self, node: NodeProto) -> str:
+        """How people find a node: its name, or the name of its first output."""
+        return node.name or next((name for name in node.output if name), "")
+
+
+def _has_shape(known: TypeProto | None) -> bool:
+    if known is None:
+        return False
+    return known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape")
+
+
+def _tensor_type(dtype: int, dims: Any) -> TypeProto:
+    found = TypeProto()
+    found.tensor_type.elem_type = dtype
+    found.tensor_type.shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=d) for d in dims)
+    return found
+
+
+def used_names(node: NodeProto) -> set[str]:
+    """The inputs of a node, and what its subgraphs capture from outside."""
+    used = {name for name in node.input if name}
+    for attribute in node.attribute:
+        if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            for graph in (attribute.g, *attribute.graphs):
+                used |= captured(graph)
+    return used
+
+
+def captured(graph: GraphProto) -> set[str]:
+    """The names that a subgraph uses from the graphs around it."""
+    inside = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    inside |= {tensor.values.name for tensor in graph.sparse_initializer}
+    used: set[str] = set()
+    for node in graph.node:
+        used |= used_names(node) - inside
+        inside.update(node.output)
+    return (used | {value.name for value in graph.output}) - inside

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an adapter asks: the node that it carries, and what is known of the values around it.
+
+Asking declares the need. `node.rank(0)` is an answer or a refusal with a remedy; `node.input(0).rank` is an answer or
+None, for an adapter that has a run-time form as well.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
+
+import onnx
+from onnx import AttributeProto, TensorProto
+
+from onnx_convert import opsets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy
+    from onnx import NodeProto, TypeProto
+
+    from onnx_convert.scope import Scope
+
+    Dim = int | str | None
+    Shape = tuple[Dim, ...]
+
+T = TypeVar("T")
+
+_GIVE_SHAPES: Final = "give the model's inputs shapes, or run shape inference on it first"
+_FOLD: Final = "make it a constant (fold constants first), or choose an opset on this side of the boundary"
+
+
+def dtype_name(dtype: int) -> str:
+    """The name of a TensorProto.DataType as operator schemas spell it: 1 is "float", 16 is "bfloat16"."""
+    return str(TensorProto.DataType.Name(dtype)).lower()  # type: ignore[arg-type]
+
+
+class Refuse(Exception):
+    """Raised by an adapter: this node cannot cross with the same meaning.
+
+    `unknown` says that a fact is missing which the caller of an enclosing function may know; the engine then expands
+    the function at its calls and asks again there.
+    """
+
+    def __init__(self, reason: str, remedy: str = "", *, unknown: bool = False) -> None:
+        self.reason = reason
+        self.remedy = remedy
+        self.unknown = unknown
+        super().__init__(reason)
+
+
+class Value:
+    """A value of the graph, by name. Its properties are what is known of it, None where nothing is."""
+
+    __slots__ = ("name", "scope")
+
+    def __init__(self, name: str, scope: Scope) -> None:
+        self.name = name
+        self.scope = scope
+
+    def __repr__(self) -> str:
+        return f"Value({self.name!r})"
+
+    @property
+    def type(self) -> TypeProto | None:
+        """Everything known of the type, as the message that ONNX uses."""
+        return self.scope.type_of(self.name)
+
+    @property
+    def dtype(self) -> int | None:
+        """The element type of a tensor, a TensorProto.DataType."""
+        known = self.type
+        if known is None or not known.HasField("tensor_type"):
+            return None
+        return known.tensor_type.elem_type or None
+
+    @property
+    def shape(self) -> Shape | None:
+        """The dimensions of a tensor: a number, the name of a symbol, or None each."""
+        known = self.type
+        if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
+            return None
+        return tuple(
+            d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in known.tensor_type.shape.dim
+        )
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions of a tensor."""
+        known = self.type
+        if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
+            return None
+        return len(known.tensor_type.shape.dim)
+
+    @property
+    def constant(self) -> numpy.ndarray[Any, Any] | None:
+        """The elements, if they are the same at every run: an initializer, a Constant, or folded from such."""
+        return self.scope.constant(self.name)
+
+    @property
+    def is_tensor(self) -> bool:
+        """False only if the value is known to be a sequence, an optional or a map."""
+        known = self.type
+        return known is None or known.WhichOneof("value") in (None, "tensor_type")
+
+
+class Node:
+    """The node that is being carried, at the opset that it stands at now."""
+
+    __slots__ = ("_attributes", "opset", "proto", "scope")
+
+    def __init__(self, proto: NodeProto, scope: Scope, opset: int) -> None:
+        self.proto = proto
+        self.scope = scope
+        self.opset = opset
+        self._attributes: dict[str, AttributeProto] | None = None
+
+    @property
+    def operator(self) -> str:
+        """The operator's name, `op_type` in the message."""
+        return self.proto.op_type
+
+    @property
+    def domain(self) -> str:
+        """The operator's domain, "" for ai.onnx."""
+        return opsets.normalise(self.proto.domain)
+
+    @property
+    def schema(self) -> onnx.defs.OpSchema:
+        """The operator's schema at the opset that the node stands at."""
+        schema = opsets.schema_at(self.operator, self.opset, self.domain)
+        assert schema is not None
+        return schema
+
+    # ---- inputs and outputs
+
+    def input(self, index: int) -> Value:
+        """The value at an input that has to be there."""
+        value = self.optional_input(index)
+        if value is None:
+            self.refuse(f"input {self._formal(index)} is missing", "the model is not valid: add the input")
+        return value
+
+    def optional_input(self, index: int) -> Value | None:
+        """The value at an input, None if it is left out."""
+        names = self.proto.input
+        return Value(names[index], self.scope) if index < len(names) and names[index] else None
+
+    @property
+    def inputs(self) -> list[Value | None]:
+        """Every input in order, None for one that is left out."""
+        return [Value(name, self.scope) if name else None for name in self.proto.input]
+
+    def output(self, index: int = 0) -> Value:
+        """The value at an output, whose type may be known from the model."""
+        return Value(self.proto.output[index], self.scope)
+
+    def uses_output(self, index: int) -> bool:
+        """Whether an output is there and named."""
+        return index < len(self.proto.output) and bool(self.proto.output[index])
+
+    # ---- facts that are needed
+
+    def rank(self, index: int) -> int:
+        """The rank of an input; a refusal if it is unknown."""
+        return self._need(self.input(index).rank, index, "rank", _GIVE_SHAPES)
+
+    def shape(self, index: int) -> Shape:
+        """The dimensions of an input, of which some may be symbols or unknown; a refusal if the rank is unknown."""
+        return self._need(self.input(index).shape, index, "shape", _GIVE_SHAPES)
+
+    def dtype(self, index: int) -> int:
+        """The element type of an input; a refusal if it is unknown."""
+        return self._need(self.input(index).dtype, index, "dtype", _GIVE_SHAPES)
+
+    def constant(self, index: int) -> numpy.ndarray[Any, Any]:
+        """The elements of an input that must be constant; a refusal if they are computed at run time."""
+        value = self.input(index).constant
+        if value is None:
+            name = self._formal(index)
+            self.refuse(f"input {name} is computed at run time, and there is no form for that", _FOLD, unknown=True)
+        return value
+
+    def _need(self, fact: T | None, index: int, what: str, remedy: str) -> T:
+        if fact is None:
+            self.refuse(f"the {what} of input {self._formal(index)} is not known", remedy, unknown=True)
+        return fact
+
+    def _formal(self, index: int) -> str:
+        formal = self.schema.inputs[min(index, len(self.schema.inputs) - 1)].name
+        actual = self.proto.input[index] if index < len(self.proto.input) else ""
+        return f"{formal} ({actual!r})" if actual else formal
+
+    # ---- attributes
+
+    def _find(self, name: str) -> AttributeProto | None:
+        if self._attributes is None:
+            self._attributes = {attribute.name: attribute for attribute in self.proto.attribute}
+        return self._attributes.get(name)
+
+    def has(self, name: str) -> bool:
+        """Whether the node spells out an attribute."""
+        return self._find(name) is not None
+
+    def refers(self, name: str) -> bool:
+        """Whether an attribute is only a reference to one of the enclosing function."""
+        attribute = self._find(name)
+        return attribute is not None and bool(attribute.ref_attr_name)
+
+    def attribute(self, name: str) -> AttributeProto | None:
+        """An attribute as the message that the node holds."""
+        return self._find(name)
+
+    def attr(self, name: str, default: Any = None) -> Any:
+        """The value of an attribute: what the node says, else `default`, else the schema's default, else None.
+
+        A refusal inside a function whose attribute it refers to: the calls know.
+        """
+        attribute = self._find(name)
+        if attribute is None:
+            if default is not None:
+                return default
+            formal = self.schema.attributes.get(name)
+            if formal is None or formal.default_value.type == AttributeProto.UNDEFINED:
+                return None
+            attribute = formal.default_value
+        if attribute.ref_attr_name:
+            self.refuse(
+                f"attribute {name} is a reference to the function's attribute {attribute.ref_attr_name}",
+                "call the function with the attribute, or inline it",
+                unknown=True,
+            )
+        return attribute_value(attribute)
+
+    def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
+        """This node cannot cross: says why, and what the user can do."""
+        raise Refuse(reason, remedy, unknown=unknown)
+
+
+_VALUES: Final[dict[int, Callable[[AttributeProto], Any]]] = {
+    AttributeProto.FLOAT: lambda a: a.f,
+    AttributeProto.INT: lambda a: a.i,
+    AttributeProto.STRING: lambda a: a.s.decode("utf-8", "surrogateescape"),
+    AttributeProto.TENSOR: lambda a: a.t,
+    AttributeProto.GRAPH: lambda a: a.g,
+    AttributeProto.SPARSE_TENSOR: lambda a: a.sparse_tensor,
+    AttributeProto.TYPE_PROTO: lambda a: a.tp,
+    AttributeProto.FLOATS: lambda a: list(a.floats),
+    AttributeProto.INTS: lambda a: list(a.ints),
+    AttributeProto.STRINGS: lambda a: [s.decode("utf-8", "surrogateescape") for s in a.strings],
+    AttributeProto.TENSORS: lambda a: list(a.tensors),
+    AttributeProto.GRAPHS: lambda a: list(a.graphs),
+    AttributeProto.SPARSE_TENSORS: lambda a: list(a.sparse_tensors),
+    AttributeProto.TYPE_PROTOS: lambda a: list(a.type_protos),
+}
+
+
+def attribute_value(attribute: AttributeProto) -> Any:
+    """What an attribute holds, as a Python value; strings are decoded, messages returned as they are."""
+    kind = attribute.type or _untyped(attribute)
+    return _VALUES[kind](attribute)
+
+
+def _untyped(attribute: AttributeProto) -> int:
+    """The type of an attribute written before IR version 2, when the populated field told it."""
+    fields = {field.name for field, _ in attribute.ListFields()} - {"name", "doc_string"}
+    by_field = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "g": "GRAPH"}
+    kind = next((by_field.get(name, name.upper()) for name in fields), "INTS")
+    return int(AttributeProto.AttributeType.Value(kind))

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A throw-away copy of a model for inference and checks, in which no weight takes part.
+
+Inference serialises what it is given, the checker rejects external tensors whose file is absent, and strict inference
+fails on sparse ones. So in a view each large initializer, dense or sparse, is a typed input of the main graph; in
+subgraphs and Constant nodes an Identity of such an input takes its place, in function bodies a ConstantOfShape.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import onnx
+import onnx.shape_inference
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
+
+from onnx_convert import constants, opsets
+from onnx_convert.facts import subgraphs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from onnx import FunctionProto
+
+    from onnx_convert.edits import GraphEdit, ModelEdit
+
+SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
+LIFTED: Final = "onnx_convert.view.{}"
+
+
+class _Builder:
+    def __init__(self, read: Callable[[TensorProto], TensorProto]) -> None:
+        self.read = read
+        self.lifted: list[ValueInfoProto] = []
+
+    def lift(self, dtype: int, dims: Iterable[int]) -> str:
+        """A new input of the main graph in place of a large tensor."""
+        name = LIFTED.format(len(self.lifted))
+        self.lifted.append(typed(name, dtype, dims))
+        return name
+
+    def graph(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
+        target.name = source.name
+        target.input.extend(source.input)
+        target.output.extend(source.output)
+        dropped = edit.dropped if edit else set()
+        forgotten = edit.forgotten if edit else set()
+        given = {value.name for value in source.input} if main else set()
+        for tensor in source.initializer:
+            if tensor.name in dropped:
+                continue
+            small = self._small(tensor)
+            if small is not None:
+                target.initializer.append(small)
+            elif tensor.name not in given:
+                self._stand_in(target, tensor.name, tensor.data_type, tensor.dims, main=main)
+        for sparse in source.sparse_initializer:
+            if sparse.values.name not in given:
+                self._stand_in(target, sparse.values.name, sparse.values.data_type, sparse.dims, main=main)
+        target.value_info.extend(value for value in source.value_info if value.name not in forgotten)
+        if edit:
+            target.initializer.extend(edit.constants)
+            target.input.extend(edit.inputs)
+            target.value_info.extend(edit.value_info)
+        if dropped:
+            for index in reversed(range(len(target.input))):
+                if target.input[index].name in dropped:
+                    del target.input[index]
+        self.nodes(target.node, edit.nodes if edit else source.node, edit, in_function=False)
+
+    def _small(self, tensor: TensorProto) -> TensorProto | None:
+        """The tensor with its elements if they are few, None if it has to be stood in for."""
+        if constants.elements(tensor) >= SMALL:
+            return None
+        if tensor.data_location == TensorProto.EXTERNAL:
+            tensor = self.read(tensor)
+        return None if tensor.data_location == TensorProto.EXTERNAL else tensor
+
+    def _stand_in(self, target: GraphProto, name: str, dtype: int, dims: Iterable[int], *, main: bool) -> None:
+        if main:
+            target.input.append(typed(name, dtype, dims))
+        else:
+            target.node.add(op_type="Identity", input=[self.lift(dtype, dims)], output=[name])
+
+    def nodes(
+        self,
+        target: object,
+        source: Iterable[NodeProto],
+        edit: GraphEdit | None,
+        *,
+        in_function: bool,
+    ) -> None:
+        """Copies nodes in runs; only those with subgraphs or a large constant are looked into."""
+        children = {id(child.graph): child for child in edit.children} if edit else {}
+        run: list[NodeProto] = []
+        for node in source:
+            if node.op_type == "Constant" and (tensor := constants.tensor_of(node)) is not None:
+                if self._small(tensor) is tensor:
+                    run.append(node)
+                else:
+                    target.extend(run)  # type: ignore[attr-defined]
+                    run = []
+                    self._constant(target, node, tensor, in_function=in_function)
+            elif opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)) and any(subgraphs(node)):
+                target.extend(run)  # type: ignore[attr-defined]
+                run = []
+                self._holder(target.add(), node, children)  # type: ignore[attr-defined]
+            else:
+                run.append(node)
+        target.extend(run)  # type: ignore[attr-defined]
+
+    def _constant(self, target: object, node: NodeProto, tensor: TensorProto, *, in_function: bool) -> None:
+        output = node.output[0]
+        small = self._small(tensor)
+        if small is not None:
+            new = [helper.make_node("Constant", [], [output], node.name, value=small)]
+        elif not in_function:
+            new = [helper.make_node("Identity", [self.lift(tensor.data_type, tensor.dims)], [output], node.name)]
+        else:
+            new = _filled(output, tensor.data_type, list(tensor.dims))
+        target.extend(new)  # type: ignore[attr-defined]
+
+    def _holder(self, target: NodeProto, source: NodeProto, children: Mapping[int, GraphEdit]) -> None:
+        target.op_type, target.domain, target.name = source.op_type, source.domain, source.name
+        target.input.extend(source.input)
+        target.output.extend(source.output)
+        for attribute in source.attribute:
+            if attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+                target.attribute.append(attribute)
+                continue
+            new = target.attribute.add(name=attribute.name, type=attribute.type)
+            if attribute.type == AttributeProto.GRAPH:
+                self.graph(new.g, attribute.g, children.get(id(attribute.g)), main=False)
+            for graph in attribute.graphs:
+                self.graph(new.graphs.add(), graph, children.get(id(graph)), main=False)
+
+    def function(self, target: FunctionProto, source: FunctionProto, edit: GraphEdit | None) -> None:
+        target.name, target.domain = source.name, source.domain
+        if getattr(source, "overload", ""):
+            target.overload = source.overload
+        target.input.extend(source.input)
+        target.output.extend(source.output)
+        target.attribute.extend(source.attribute)
+        target.attribute_proto.extend(source.attribute_proto)
+        target.opset_import.extend(source.opset_import)
+        self.nodes(target.node, edit.nodes if edit else source.node, edit, in_function=True)
+
+
+def typed(name: str, dtype: int, dims: Iterable[int]) -> ValueInfoProto:
+    """A value of a known tensor type."""
+    return helper.make_tensor_value_info(name, dtype, list(dims))
+
+
+def _filled(output: str, dtype: int, dims: list[int]) -> list[NodeProto]:
+    """Nodes that make a tensor of zeros: 0 bytes of payload, and inference knows the type."""
+    shape = helper.make_tensor("", TensorProto.INT64, [len(dims)], dims)
+    names = [f"{output}.view.shape", f"{output}.view.zeros"]
+    return [
+        helper.make_node("Constant", [], names[:1], value=shape),
+        helper.make_node("ConstantOfShape", names[:1], names[1:]),
+        helper.make_node("Cast", names[1:], [output], to=dtype),
+    ]
+
+
+def build(model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto]) -> ModelProto:
+    """The view of a model, as it is or as it will be after an edit."""
+    from onnx_convert.edits import function_key, stamp
+
+    builder = _Builder(read)
+    view = ModelProto(ir_version=edit.ir_version if edit else model.ir_version or 3)
+    view.opset_import.extend(model.opset_import)
+    builder.graph(view.graph, model.graph, edit.graph if edit else None, main=True)
+    view.graph.input.extend(builder.lifted)
+    edits = {id(item.graph): item for item in edit.functions} if edit else {}
+    for function in model.functions:
+        if edit and function_key(function) in edit.removed_functions:
+            continue
+        target = view.functions.add()
+        body = edits.get(id(function))
+        builder.function(target, function, body)
+        if edit:
+            stamp(target, edit.opsets, {d for item in body.walk() for d in item.domains} if body else set())
+    if edit:
+        stamp(view, edit.opsets, {d for item in edit.graph.walk() for d in item.domains})
+    if not view.opset_import:
+        view.opset_import.add(domain="", version=1)  # IR versions 1 and 2 have no imports
+    return view
+
+
+def infer(view: ModelProto) -> GraphProto:
+    """The main graph of a view with every type that can be inferred; errors are passed over."""
+    return onnx.shape_inference.infer_shapes(view, check_type=False, strict_mode=False, data_prop=True).graph
+
+
+def infer_function(
+    function: FunctionProto,
+    inputs: Mapping[str, TypeProto],
+    model: ModelProto,
+    read: Callable[[TensorProto], TensorProto],
+) -> GraphProto:
+    """The body of a function as an inferred graph, given what is known of its inputs."""
+    builder = _Builder(read)
+    view = ModelProto(ir_version=max(model.ir_version, 8))
+    view.opset_import.extend(function.opset_import)
+    graph = view.graph
+    graph.name = function.name
+    for name in function.input:
+        graph.input.add(name=name, type=inputs.get(name))
+    graph.output.extend(ValueInfoProto(name=name) for name in function.output)
+    builder.nodes(graph.node, function.node, None, in_function=True)
+    graph.input.extend(builder.lifted)
+    return infer(view)

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Protobuf's wire format, as far as it takes to lift the payloads out of an ONNX model and to put them back.
+
+A model is a message: fields that each begin with a tag, and, where they hold a message, a text or bytes, go on with
+their length. So whoever looks for the weights only reads headers and steps over the rest. `records` does that step,
+`rewrite` takes it down to every tensor and fixes the lengths around those that it changes, `pour` moves the result.
+This room opens no file: it reads through a `Source` and writes to what it is given.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from io import FileIO
+from typing import BinaryIO, Protocol, cast
+
+MAX_DEPTH = 100
+"""Messages inside the model, one in the other, that protobuf's parsers accept."""
+
+HEADER = 24
+"""No tag and length (or tag and number) together are longer: two varints of at most 10 bytes."""
+
+BUFFER = 16 << 20
+"""Bytes moved at once where the kernel does not copy by itself."""
+
+KERNEL_CHUNK = 128 << 20
+"""Bytes that the kernel copies in one call: the grain of progress, and of an interrupt."""
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+
+
+class WireError(ValueError):
+    """The bytes are no protobuf message; the text says where."""
+
+
+class Source(Protocol):
+    """Bytes that can be read at any position: a file, or memory."""
+
+    size: int
+
+    def window(self, position: int) -> tuple[bytes, int]:
+        """Some bytes and the position of their first: at least HEADER bytes from `position`, or all up to the end."""
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Exactly these bytes."""
+
+    def fileno(self) -> int | None:
+        """What the kernel can copy from, at the same positions."""
+
+
+class Memory:
+    """Bytes at hand, as a `Source`."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.size = len(data)
+
+    def window(self, position: int) -> tuple[bytes, int]:
+        return self.data, 0
+
+    def read(self, start: int, stop: int) -> bytes:
+        return self.data[start:stop]
+
+    def fileno(self) -> int | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a source, to be copied when the time comes."""
+
+    source: Source
+    start: int
+    stop: int
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+
+Piece = bytes | Span
+"""A message is written as a list of these, one after the other."""
+
+
+def length(pieces: Iterable[Piece]) -> int:
+    return sum(map(len, pieces))
+
+
+def joined(pieces: Iterable[Piece]) -> bytes:
+    return b"".join(p if isinstance(p, bytes) else p.source.read(p.start, p.stop) for p in pieces)
+
+
+def varint(number: int) -> bytes:
+    """The number (not negative) in groups of seven bits, the lowest first."""
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def read_varint(buffer: bytes, index: int) -> tuple[int, int]:
+    """The number at `index` and the index behind it; IndexError where the buffer ends first."""
+    number = 0
+    for shift in range(0, 70, 7):
+        byte = buffer[index]
+        index += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, index
+    raise WireError("a number of more than 10 bytes")
+
+
+def records(source: Source, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
+    """The fields of the message at [start, stop): tag, and where the field, its value and the next field begin.
+
+    WireError where this is no message. Values are not looked at; a window never outgrows a few headers' worth.
+    """
+    position = start
+    buffer, base = source.window(position)
+    last = base + len(buffer) - HEADER  # up to here a header lies in the window as a whole
+    try:
+        while position < stop:
+            if position > last:
+                buffer, base = source.window(position)
+                last = max(base + len(buffer) - HEADER, position)
+            index = position - base
+            tag = buffer[index]
+            index += 1
+            if tag > 127:
+                tag, index = read_varint(buffer, index - 1)
+            wire = tag & 7
+            if wire == BYTES:
+                size = buffer[index]
+                index += 1
+                if size > 127:
+                    size, index = read_varint(buffer, index - 1)
+                end = base + index + size
+            elif wire == VARINT:
+                end = base + read_varint(buffer, index)[1]
+            elif wire == FIXED32:
+                end = base + index + 4
+            elif wire == FIXED64:
+                end = base + index + 8
+            else:
+                raise WireError(f"a field of wire type {wire}, which ONNX does not know")
+            if end > stop:
+                if stop == source.size:
+                    raise WireError(f"truncated: the bytes end at {stop}, this field would end at {end}")
+                raise WireError(f"a field of {end - position} bytes, past the end of its message at {stop}")
+            yield tag, position, base + index, end
+            position = end
+    except IndexError:
+        raise WireError(
+            f"truncated: the bytes end at {source.size}, inside a field that begins at {position}"
+        ) from None
+    except WireError as error:
+        raise WireError(f"{error} (byte {position})") from None
+
+
+class Kind(Enum):
+    """The messages on the way to a tensor."""
+
+    MODEL = auto()
+    TRAINING = auto()
+    FUNCTION = auto()
+    GRAPH = auto()
+    NODE = auto()
+    ATTRIBUTE = auto()
+    SPARSE = auto()
+    TENSOR = auto()
+
+
+def _fields(**numbers: tuple[int, ...]) -> dict[int, Kind]:
+    return {number << 3 | BYTES: Kind[name] for name, many in numbers.items() for number in many}
+
+
+CHILDREN: Mapping[Kind, Mapping[int, Kind]] = {
+    Kind.MODEL: _fields(GRAPH=(7,), TRAINING=(20,), FUNCTION=(25,)),
+    Kind.TRAINING: _fields(GRAPH=(1, 2)),
+    Kind.FUNCTION: _fields(NODE=(7,), ATTRIBUTE=(11,)),
+    Kind.GRAPH: _fields(NODE=(1,), TENSOR=(5,), SPARSE=(15,)),
+    Kind.NODE: _fields(ATTRIBUTE=(5,)),
+    Kind.ATTRIBUTE: _fields(TENSOR=(5, 10), GRAPH=(6, 11), SPARSE=(22, 23)),
+    Kind.SPARSE: _fields(TENSOR=(1, 2)),
+}
+
+Trail = tuple[tuple[Kind, int, int], ...]
+"""The messages around a message, the outermost first: kind, start, stop."""
+
+
+def rewrite(
+    source: Source,
+    start: int,
+    stop: int,
+    enter: Callable[[int, int], bool],
+    edit: Callable[[int, int, Trail], list[Piece] | None],
+    kind: Kind = Kind.MODEL,
+    trail: Trail = (),
+) -> list[Piece] | None:
+    """The message at [start, stop) with some of its tensors changed, the lengths around them fixed; None: unchanged.
+
+    `enter` says whether a message at these positions is worth a look, `edit` what a tensor there becomes (None: it
+    stays). All that is not on the way to a changed tensor is kept byte for byte.
+    """
+    children = CHILDREN[kind]
+    trail = (*trail, (kind, start, stop))
+    if len(trail) > MAX_DEPTH + 1:
+        raise WireError(f"messages nested more than {MAX_DEPTH} deep (byte {start})")
+    pieces: list[Piece] = []
+    kept = start
+    for tag, position, value, end in records(source, start, stop):
+        child = children.get(tag)
+        if child is None or not enter(value, end):
+            continue
+        if child is Kind.TENSOR:
+            changed = edit(value, end, trail)
+        else:
+            changed = rewrite(source, value, end, enter, edit, child, trail)
+        if changed is None:
+            continue
+        if kept < position:
+            pieces.append(Span(source, kept, position))
+        pieces.append(varint(tag) + varint(length(changed)))
+        pieces += changed
+        kept = end
+    if not pieces:
+        return None
+    if kept < stop:
+        pieces.append(Span(source, kept, stop))
+    return pieces
+
+
+def pour(pieces: Iterable[Piece], target: BinaryIO | FileIO, tick: Callable[[int], None]) -> None:
+    """Writes the pieces at the target's position. Large ones of a file go from file to file inside the kernel."""
+    pending: list[bytes] = []
+    waiting = 0
+    for piece in pieces:
+        if isinstance(piece, Span) and len(piece) > 1 << 16:
+            _write(target, b"".join(pending), tick)
+            pending, waiting = [], 0
+            _copy(piece, target, tick)
+            continue
+        pending.append(piece if isinstance(piece, bytes) else piece.source.read(piece.start, piece.stop))
+        waiting += len(piece)
+        if waiting > 1 << 20:
+            _write(target, b"".join(pending), tick)
+            pending, waiting = [], 0
+    _write(target, b"".join(pending), tick)
+
+
+def _write(target: BinaryIO | FileIO, data: bytes, tick: Callable[[int], None]) -> None:
+    view = memoryview(data)
+    while view:
+        count = target.write(view) or 0  # a raw file may take less than all
+        tick(count)
+        view = view[count:]
+
+
+def _copy(span: Span, target: BinaryIO | FileIO, tick: Callable[[int], None]) -> None:
+    start = span.start
+    descriptor = span.source.fileno()
+    kernel_copy = cast("Callable[[int, int, int, int], int] | None", getattr(os, "copy_file_range", None))
+    if descriptor is not None and kernel_copy is not None and isinstance(target, FileIO):
+        try:
+            while start < span.stop:
+                count = kernel_copy(descriptor, target.fileno(), min(span.stop - start, KERNEL_CHUNK), start)
+                if count == 0:
+                    break
+                tick(count)
+                start += count
+        except OSError:
+            pass  # other file systems, old kernels, sandboxes; if the disk is the matter, the plain way will say so
+    while start < span.stop:
+        stop = min(start + BUFFER, span.stop)
+        _write(target, span.source.read(start, stop), tick)
+        start = stop

@@ -1,0 +1,515 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: what it asks of the API, where it writes, what it prints, how it ends.
+
+Most tests put a recording stand-in in the place of the API, so that each ending can be had at will; the last ones run
+the program as a process.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import click
+import onnx
+import onnx.parser
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+import onnx_convert
+from onnx_convert import cli, render
+from onnx_convert.errors import InternalError, InvalidModelError, Refusal, RefusedError, UsageError
+from onnx_convert.report import Report, Step
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MODEL = b"a model"
+COPY = b"the result"
+
+
+@dataclass
+class StandIn:
+    """Plays `onnx_convert.api` and its Conversion: keeps what it was asked, raises `error` if there is one."""
+
+    report: Report
+    error: Exception | None = None
+    asked: dict[str, Any] = field(default_factory=dict)
+    saved: dict[str, Any] = field(default_factory=dict)
+    steps: tuple[tuple[int, int], ...] = ()
+
+    def plan(self, model: object, to: object, **options: Any) -> Report:
+        self.asked = {"model": model, "to": to, **options}
+        if self.error:
+            raise self.error
+        return self.report
+
+    def convert(self, model: object, to: object, **options: Any) -> StandIn:
+        self.plan(model, to, **options)
+        return self
+
+    @property
+    def changed(self) -> bool:
+        return self.report.changed
+
+    def save(self, path: str, *, progress: Any, **options: Any) -> None:
+        self.saved = {"path": path, **options}
+        self.report.destination = path
+        for done, total in self.steps if progress else ():
+            progress(done, total)
+        with open(path, "wb") as stream:
+            stream.write(COPY)
+
+    def write(self, stream: io.BufferedIOBase) -> None:
+        self.report.destination = "-"
+        stream.write(COPY)
+
+
+def moved(before: int = 17, after: int = 14, **more: Any) -> Report:
+    """A report of a model that went from one opset to another."""
+    opsets = {"opsets_before": {"ai.onnx": before}, "opsets_after": {"ai.onnx": after}}
+    return Report(
+        **{"ir_version_before": 8, "ir_version_after": 7, "nodes_before": 3, "nodes_after": 5, **opsets, **more}
+    )
+
+
+def still(opset: int = 14) -> Report:
+    """A report of a model that was there already."""
+    return moved(opset, opset, ir_version_before=7, nodes_after=3)
+
+
+def refused(count: int = 1, *, nearest: int | None = None) -> RefusedError:
+    """A refusal of `count` GridSamples and of one classifier in a branch."""
+    equal = [
+        Refusal("GridSample", "", f"/head/sample_{n}", 16, "down", "does not exist below opset 16", "stay at opset 16")
+        for n in range(count)
+    ]
+    other = Refusal("TreeEnsemble", "ai.onnx.ml", "", 5, "down", "has a [set] membership", path="then_branch")
+    return RefusedError([*equal, other], moved(), nearest)
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandIn:
+    """The stand-in, in a folder that holds `model.onnx`."""
+    stand_in = StandIn(moved())
+    monkeypatch.setattr(onnx_convert, "api", stand_in, raising=False)
+    monkeypatch.setitem(sys.modules, "onnx_convert.api", stand_in)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "model.onnx").write_bytes(MODEL)
+    (tmp_path / "folder").mkdir()
+    return stand_in
+
+
+def run(line: str, **more: Any) -> Result:
+    return CliRunner().invoke(cli.main, line.split(), **more)
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_help_fits_on_a_screen() -> None:
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(cli.main, ["--help"])
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert len(lines) <= 40 and max(map(len, lines)) <= 80
+    for option in cli.main.get_params(click.Context(cli.main)):
+        if isinstance(option, click.Option):
+            assert sum(max(option.opts, key=len) in group for group in cli.GROUPS.values()) == 1, option
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("--to 14", "Missing argument 'MODEL'"),
+        ("model.onnx", "Missing option '--to'"),
+        ("model.onnx --to fourteen", "'fourteen' is no opset"),
+        ("model.onnx --to 0", "'0' is no opset"),
+        ("model.onnx --to ai.onnx.ml:", "'ai.onnx.ml:' is no opset"),
+        ("model.onnx --to 14 --to 15 --to 16", "names ai.onnx twice"),
+        ("model.onnx --to no.such.domain:latest", "does not know this domain"),
+        ("model.onnx --to 14 --embed --save-external-data=w", "exclude each other"),
+        ("model.onnx --to 14 --in-place -o x.onnx", "excludes -o"),
+        ("- --to 14 --in-place", "needs MODEL to be a file"),
+        ("- --to 14 --json", "excludes --json"),
+        ("model.onnx --to 14 -o - --save-external-data", "other files"),
+        ("model.onnx --to 14 -o model.onnx", "is the input"),
+        ("model.onnx --to 14 -o folder/../model.onnx", "is the input"),
+        ("model.onnx --to 14 --types guess", "'guess'"),
+        ("model.onnx --to 14 --fast", "--fast"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_writes_nothing(api: StandIn, tmp_path: Path, line: str, says: str) -> None:
+    result = run(line)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert says in result.stderr
+    assert files(tmp_path) == {"model.onnx"} and (tmp_path / "model.onnx").read_bytes() == MODEL
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("--to 14", {"to": 14, "types": "refuse", "exact": False, "allow": (), "strict": False}),
+        ("--to latest", {"to": "latest"}),
+        ("--to ai.onnx:14", {"to": 14}),
+        ("--to 14 --to ai.onnx.ml:3", {"to": {"ai.onnx": 14, "ai.onnx.ml": 3}}),
+        ("--to ai.onnx.ml:3", {"to": {"ai.onnx.ml": 3}}),
+        ("--to latest --to my.domain:2", {"to": {"ai.onnx": onnx.defs.onnx_opset_version(), "my.domain": 2}}),
+        ("--ir-version 8", {"to": None, "ir_version": 8}),
+        ("--to 14 --exact --strict --keep-functions", {"exact": True, "strict": True, "keep_functions": True}),
+        ("--to 14 --types cast-rounding --allow conditional", {"types": "cast-rounding", "allow": ("conditional",)}),
+    ],
+)
+def test_options_reach_the_api(api: StandIn, line: str, asked: dict[str, Any]) -> None:
+    for extra in ("", " --check"):
+        assert run(f"model.onnx {line}{extra}").exit_code == 0
+        assert api.asked == {**api.asked, "model": "model.onnx", **asked}
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("model.onnx --to 14", "model.opset14.onnx"),
+        ("./model.onnx --to 14", "model.opset14.onnx"),
+        ("folder/net.opset17.onnx --to 14", "folder/net.opset14.onnx"),
+        ("model.onnx --to 14 -o out.onnx", "out.onnx"),
+        ("model.onnx --to 14 -o folder", "folder/model.opset14.onnx"),
+        ("model.onnx --to 14 -o new/folder/", "new/folder/model.opset14.onnx"),
+        ("model.onnx --to 14 --in-place", "model.onnx"),
+        ("- --to 14 -o folder", "folder/model.opset14.onnx"),
+        ("folder/no.such --to 14", "folder/no.opset14.such"),
+    ],
+)
+def test_where_the_result_goes(api: StandIn, tmp_path: Path, line: str, path: str) -> None:
+    result = run(line, input=MODEL)
+    assert result.exit_code == 0, result.stderr
+    assert (tmp_path / path).read_bytes() == COPY
+    assert files(tmp_path) == {"model.onnx", path}
+    assert f"Wrote {path} in 0.00 s." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "saving"),
+    [
+        ("model.onnx", {"external": "keep", "external_name": None, "size_threshold": 1024}),
+        ("model.onnx --embed", {"external": "embed"}),
+        ("model.onnx --save-external-data", {"external": "save", "external_name": None}),
+        ("model.onnx --save-external-data weights.bin", {"external": "save", "external_name": "weights.bin"}),
+        ("--save-external-data model.onnx", {"external": "save", "external_name": None}),
+        ("model.onnx --save-external-data --external-data-size-threshold 0", {"external": "save", "size_threshold": 0}),
+    ],
+)
+def test_external_data(api: StandIn, line: str, saving: dict[str, Any]) -> None:
+    assert run(f"--to 14 {line}").exit_code == 0
+    assert api.asked["model"] == "model.onnx"
+    assert api.saved == {**api.saved, **saving}
+
+
+@pytest.mark.parametrize(
+    ("line", "written", "says"),
+    [
+        ("--to 14", None, "model.onnx is already at opset 14; nothing to do."),
+        ("--to 14 --in-place", None, "nothing to do."),
+        ("--to 14 --check -o out.onnx", None, "nothing to do."),
+        ("--to 14 -o out.onnx", "out.onnx", "model.onnx is already at opset 14; wrote it to out.onnx."),
+        ("--to 14 -o folder", "folder/model.opset14.onnx", "wrote it to folder"),
+        ("--embed", "model.opset14.onnx", "wrote it to model.opset14.onnx"),
+    ],
+)
+def test_already_there(api: StandIn, tmp_path: Path, line: str, written: str | None, says: str) -> None:
+    api.report = still()
+    result = run(f"model.onnx {line}")
+    assert result.exit_code == 0
+    assert files(tmp_path) == {"model.onnx", *([written] if written else [])}
+    assert (tmp_path / "model.onnx").read_bytes() == MODEL
+    assert says in result.stdout
+
+
+def test_check_writes_nothing(api: StandIn, tmp_path: Path) -> None:
+    result = run("model.onnx --to 14 --check -o out.onnx")
+    assert result.exit_code == 0
+    assert "model.onnx can be moved to opset 14; nothing was written." in result.stdout
+    assert files(tmp_path) == {"model.onnx"}
+
+
+@pytest.mark.parametrize("line", ["- --to 14", "- --to 14 -o -", "model.onnx --to 14 -o -"])
+@pytest.mark.parametrize("report", [moved(), still()], ids=["moved", "still"])
+def test_model_on_stdout_and_messages_on_stderr(api: StandIn, line: str, report: Report) -> None:
+    api.report = report
+    result = run(line, input=MODEL)
+    assert result.exit_code == 0
+    assert result.stdout_bytes == COPY
+    assert "stdout" in result.stderr.splitlines()[-1]
+    assert api.asked["model"] == (MODEL if line.startswith("-") else "model.onnx")
+
+
+def test_no_model_on_a_terminal(api: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    with CliRunner().isolation(input=MODEL):
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+        with pytest.raises(SystemExit) as ended:
+            cli.main(["-", "--to", "14"])
+    assert ended.value.code == 2
+    assert api.asked == {}
+
+
+@pytest.mark.parametrize("extra", ["", " --check", " --in-place", " -o out.onnx"])
+def test_refusals_are_one_table(api: StandIn, tmp_path: Path, extra: str) -> None:
+    api.error = refused(14, nearest=16)
+    result = run(f"model.onnx --to 14{extra}")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.splitlines() == [
+        "error: model.onnx: 15 nodes cannot be moved; nothing was written",
+        "Refused                    Nodes  Why",
+        "GridSample@16                 14  does not exist below opset 16",
+        "                                  remedy: stay at opset 16",
+        "                                  nodes: /head/sample_0, /head/sample_1, /head/sample_2, and 11 more",
+        "ai.onnx.ml.TreeEnsemble@5      1  has a [set] membership",
+        "                                  node: then_branch/(unnamed)",
+        "",
+        "The nearest opset within reach: --to 16",
+    ]
+    assert files(tmp_path) == {"model.onnx"}
+
+
+@pytest.mark.parametrize(
+    ("line", "shown", "hidden"),
+    [
+        ("-v", ["/head/sample_13", "No opset on the way is within reach."], ["more"]),
+        ("-q", ["error: model.onnx: 15 nodes cannot be moved"], ["GridSample"]),
+    ],
+)
+def test_refusals_quiet_and_verbose(api: StandIn, line: str, shown: list[str], hidden: list[str]) -> None:
+    api.error = refused(14)
+    result = run(f"model.onnx --to 14 {line}")
+    assert result.exit_code == 1
+    assert [text for text in shown if text not in result.stderr] == []
+    assert [text for text in hidden if text in result.stderr] == []
+
+
+@pytest.mark.parametrize(
+    ("extra", "report", "error", "code", "status"),
+    [
+        ("", moved(), None, 0, "converted"),
+        ("", still(), None, 0, "unchanged"),
+        (" --check", moved(), None, 0, "checked"),
+        ("", moved(), refused(3, nearest=16), 1, "refused"),
+        ("", moved(), InvalidModelError("no graph"), 4, "error"),
+    ],
+    ids=["converted", "unchanged", "checked", "refused", "error"],
+)
+def test_json(api: StandIn, extra: str, report: Report, error: Exception | None, code: int, status: str) -> None:
+    api.report, api.error = report, error
+    result = run(f"model.onnx --to 14 --json{extra}")
+    assert result.exit_code == code
+    told = json.loads(result.stdout)
+    assert told["status"] == status
+    if status == "error":
+        assert told == {"status": "error", "error": "no graph"}
+        return
+    assert told["opsets_after"] == {"ai.onnx": 14}
+    assert len(told["refusals"]) == (4 if error else 0)
+    if error:
+        assert told["nearest"] == 16
+        assert told["refusals"][0]["node"] == "/head/sample_0"
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (UsageError("opset 99 does not exist"), 2, "opset 99 does not exist"),
+        (InvalidModelError("it ends\ntoo early", where="model.onnx"), 4, "model.onnx: it ends too early"),
+        (FileNotFoundError(2, "No such file or directory", "no.onnx"), 4, "no.onnx: No such file or directory"),
+        (OSError(28, "No space left on device"), 4, "No space left on device"),
+        (InternalError("a rewrite does not hold"), 70, "a rewrite does not hold; this is a bug of onnx-convert"),
+        (KeyError("x"), 70, "KeyError: 'x'; this is a bug of onnx-convert"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_errors_are_one_line(api: StandIn, error: Exception, code: int, line: str) -> None:
+    api.error = error
+    result = run("model.onnx --to 14")
+    assert result.exit_code == code
+    assert result.stdout == ""
+    assert result.stderr.startswith(f"error: {line}") and result.stderr.count("\n") == 1
+    debug = run("model.onnx --to 14 --debug")
+    assert debug.exit_code == code
+    assert "Traceback" in debug.stderr and debug.stderr.splitlines()[-1] == result.stderr.splitlines()[0]
+
+
+def test_an_interrupt_is_no_refusal(api: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "convert", interrupt)
+    assert run("model.onnx --to 14").exit_code == 130
+
+
+def test_quiet_prints_nothing(api: StandIn) -> None:
+    result = run("model.onnx --to 14 -q")
+    assert (result.exit_code, result.output) == (0, "")
+
+
+def test_a_name_that_is_no_text_can_be_printed(api: StandIn) -> None:
+    result = run("model.onnx --to 14 -o caf\udce9.onnx")
+    assert result.exit_code == 0, result.stderr
+    assert "caf\\udce9.onnx" in result.stdout
+
+
+REPORT = Report(
+    opsets_before={"ai.onnx": 21, "ai.onnx.ml": 5, "com.microsoft": 1},
+    opsets_after={"ai.onnx": 13, "ai.onnx.ml": 3, "com.microsoft": 1},
+    ir_version_before=10,
+    ir_version_after=7,
+    nodes_before=120,
+    nodes_after=163,
+    steps=Counter(
+        {
+            Step("Softmax", "", 13, "down", "normalise_trailing_axes", "equivalent"): 4,
+            Step("Softmax", "", 13, "down", "keep_last_axis", "equivalent"): 2,
+            Step("Resize", "", 19, "down", "drop_policy", "conditional", "every image has the same size"): 1,
+        }
+    ),
+    inlined=["pkg.Gelu"],
+    assumed=["a", "b", "c", "d", "e"],
+    warnings=["the shape of [bold]x[/bold] was wrong before"],
+    notes=["an initializer counts as constant"],
+    shared_data=["weights.bin"],
+)
+
+
+def test_report_as_text() -> None:
+    assert render.plain(render.report_tables(REPORT)).splitlines() == [
+        "opset       21 -> 13",
+        "ai.onnx.ml  5 -> 3",
+        "IR version  10 -> 7",
+        "nodes       120 -> 163",
+        "inlined     pkg.Gelu",
+        "data        weights.bin (left in place, the output points to it)",
+        "result      conditional: see below",
+        "",
+        "Rewritten  Boundary  Nodes  Form",
+        "Softmax          13      6  equivalent",
+        "Resize           19      1  conditional",
+        "",
+        "condition:  Resize@19 (1 node): every image has the same size",
+        "warning:    the shape of [bold]x[/bold] was wrong before",
+        "assumed:    a, b, c, and 2 more",
+    ]
+
+
+def test_verbose_report_tells_each_rewrite() -> None:
+    text = render.plain(render.report_tables(REPORT, verbose=True))
+    for told in ("com.microsoft  1", "normalise trailing axes", "keep last axis", "a, b, c, d, e", "note:"):
+        assert told in text
+
+
+@pytest.mark.parametrize(
+    "table", [*render.report_tables(REPORT, verbose=True), render.refusal_table(refused(14).refusals)]
+)
+def test_a_terminal_shows_every_word_within_its_width(table: render.Table) -> None:
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None, highlight=False)
+    console.print(render.rich([table, "The [last] line."]))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert sorted(shown.split()) == sorted(f"{render.plain([table])} The [last] line.".split())
+
+
+def test_only_a_terminal_gets_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for isatty in (True, False):
+        stream = io.StringIO()
+        monkeypatch.setattr(stream, "isatty", lambda answer=isatty: answer)
+        cli._show([render.refusal_table(refused().refusals)], stream)
+        assert ("\x1b[" in stream.getvalue()) is isatty
+
+
+@pytest.mark.parametrize(("patience", "drawn"), [(0.0, [(1, 2), (2, 2)]), (60.0, [])])
+def test_progress_appears_when_copying_takes_long(
+    monkeypatch: pytest.MonkeyPatch, patience: float, drawn: list[tuple[int, int]]
+) -> None:
+    seen: list[tuple[int, int]] = []
+    monkeypatch.setattr(cli, "PATIENCE", patience)
+    monkeypatch.setattr(cli, "_bar", lambda _: lambda done, total: seen.append((done, total)))
+    clock = iter(range(100))
+    monkeypatch.setattr(cli, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    with cli._progress(shown=True) as progress:
+        assert progress is not None
+        for done in (1, 2):
+            progress(done, 2)
+    assert seen == drawn
+    with cli._progress(shown=False) as progress:
+        assert progress is None
+
+
+def test_progress_bar_draws_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(stderr, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", stderr)
+    monkeypatch.setattr(cli, "PATIENCE", -1.0)
+    monkeypatch.setenv("TERM", "xterm")
+    with cli._progress(shown=True) as progress:
+        assert progress is not None
+        progress(2_000_000, 2_000_000)
+    assert "2.0/2.0 MB" in stderr.getvalue()
+
+
+def relu(path: Path, opset: int) -> Path:
+    """A model that any opset can hold."""
+    header = f'<ir_version: 7, opset_import: ["" : {opset}]>'
+    onnx.save(onnx.parser.parse_model(f"{header} agraph (float[2] x) => (float[2] y) {{ y = Relu(x) }}"), path)
+    return path
+
+
+def process(*line: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "onnx_convert", *line], capture_output=True, check=False, **more)
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "model.onnx --to x"])
+def test_answers_without_a_model_import_nothing_heavy(line: str) -> None:
+    script = (
+        "import sys\n"
+        "try: from onnx_convert.cli import main; main(sys.argv[1:])\n"
+        "finally: print(sorted({'onnx', 'numpy', 'rich', 'onnxscript', 'onnxruntime'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *line.split()], capture_output=True, check=False)
+    assert done.stdout.splitlines()[-1] == b"[]"
+    assert done.returncode == (2 if "--to" in line else 0)
+
+
+def test_a_process_converts_a_file(tmp_path: Path) -> None:
+    done = process(str(relu(tmp_path / "model.onnx", 13)), "--to", "14", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert onnx.load(tmp_path / "model.opset14.onnx").opset_import[0].version == 14
+    assert b"opset       13 -> 14" in done.stdout
+
+
+@pytest.mark.parametrize("opset", [13, 14])
+def test_a_process_is_a_filter(tmp_path: Path, opset: int) -> None:
+    done = process("-", "--to", "14", input=relu(tmp_path / "model.onnx", opset).read_bytes())
+    assert done.returncode == 0, done.stderr
+    assert onnx.load_model_from_string(done.stdout).opset_import[0].version == 14
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(None, b"No such file"), (b"", b""), (b"\xff" * 100, b"")], ids=["absent", "empty", "rubbish"]
+)
+def test_a_process_that_cannot_read_ends_with_4(tmp_path: Path, content: bytes | None, says: bytes) -> None:
+    path = tmp_path / "model.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    done = process(str(path), "--to", "14", cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert done.stderr.startswith(b"error: ") and done.stderr.count(b"\n") == 1
+    assert b"model.onnx" in done.stderr and says in done.stderr
+    assert files(tmp_path) <= {"model.onnx"}
