@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Moves an ONNX model from one opset to another, up or down, without changing what it computes.
+
+    >>> import onnx_convert
+    >>> onnx_convert.convert("model.onnx", to=14).save("model.opset14.onnx")
+
+Everything here is imported when it is first used, so that the import of this package costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnx_convert.api import Conversion, convert, convert_version, plan
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.errors import (
+        InternalError,
+        InvalidModelError,
+        OnnxConvertError,
+        Refusal,
+        RefusedError,
+        UsageError,
+    )
+    from onnx_convert.registry import compatible, downgrade, impossible, upgrade
+    from onnx_convert.report import Report, Step
+    from onnx_convert.site import Node, Value
+
+_HOMES = {
+    "api": ("Conversion", "convert", "convert_version", "plan"),
+    "emitter": ("Emitter",),
+    "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "Refusal", "RefusedError", "UsageError"),
+    "registry": ("compatible", "downgrade", "impossible", "upgrade"),
+    "report": ("Report", "Step"),
+    "site": ("Node", "Value"),
+}
+
+__all__ = [
+    "Conversion",
+    "Emitter",
+    "InternalError",
+    "InvalidModelError",
+    "Node",
+    "OnnxConvertError",
+    "Refusal",
+    "RefusedError",
+    "Report",
+    "Step",
+    "UsageError",
+    "Value",
+    "compatible",
+    "convert",
+    "convert_version",
+    "downgrade",
+    "impossible",
+    "plan",
+    "upgrade",
+]
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            from importlib import import_module
+
+            return getattr(import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

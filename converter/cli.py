@@ -160,49 +160,45 @@ def main(
     if output is None and model == STREAM:
         output = STREAM
     piped = output == STREAM and not check
-    if piped and (as_json or external != "keep" or sys.stdout.isatty()):
-        raise click.UsageError("The model on stdout excludes --json and other files, and no terminal: use -o.")
+    if piped and (as_json or external != "keep"):
+        raise click.UsageError("--json, --embed and --save-external-data need the model in a file: use -o.")
+    if piped and sys.stdout.isatty():
+        raise click.UsageError("The model would go to the terminal: use -o.")
     for stream in (sys.stdout, sys.stderr):  # a file name need not be text, nor a terminal speak UTF-8
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     screen = sys.stderr if piped else sys.stdout
 
+    options = {
+        "types": types,
+        "exact": exact,
+        "allow": allow,
+        "strict": strict,
+        "keep_functions": keep_functions,
+        "ir_version": ir_version,
+    }
+    saving = {"external": external, "external_name": external_name or None, "size_threshold": size_threshold}
+
     try:
         from onnx_convert import api
 
         source: str | bytes = sys.stdin.buffer.read() if model == STREAM else model
-        options: dict[str, Any] = {
-            "types": types,
-            "exact": exact,
-            "allow": allow,
-            "strict": strict,
-            "keep_functions": keep_functions,
-            "ir_version": ir_version,
-        }
         if check:
             report = api.plan(source, _target(to), **options)
         else:
             conversion = api.convert(source, _target(to), **options)
             report = conversion.report
-            if conversion.changed or output is not None or external != "keep":
+            if report.changed or output is not None or external != "keep":
                 path = model if in_place else _destination(model, output, report.opsets_after.get("ai.onnx", 0))
-                saving: dict[str, Any] = {"external": external, "external_name": external_name or None}
-                _save(conversion, path, {**saving, "size_threshold": size_threshold}, bar=not quiet)
+                _save(conversion, path, saving, bar=not quiet)
+        if as_json:
+            _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
+        elif not quiet:
+            _show([*render.report_tables(report, verbose=verbose), _outcome(report, model, check)], screen)
     except RefusedError as error:
         return _refused(error, model, as_json=as_json, quiet=quiet, verbose=verbose)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
-        if debug:
-            traceback.print_exc()
-        text, code = _explain(error)
-        if as_json:
-            _print_json("error", error=text)
-        _error(text)
-        return code
-
-    if as_json:
-        _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
-    elif not quiet:
-        _show([*render.report_tables(report, verbose=verbose), _outcome(report, model, check)], screen)
+        return _failed(error, as_json=as_json, debug=debug)
     return 0
 
 
@@ -306,15 +302,21 @@ def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, ver
     return error.exit_code
 
 
-def _explain(error: Exception) -> tuple[str, int]:
-    """An error as one line, and the exit code that goes with it."""
-    if isinstance(error, OnnxConvertError):
-        return str(error), error.exit_code
+def _failed(error: Exception, *, as_json: bool, debug: bool) -> int:
+    """Print an error as one line; give the exit code."""
+    if debug:
+        traceback.print_exception(error)
     if isinstance(error, OSError):
-        named = f"{error.filename}: " if error.filename is not None else ""
-        return f"{named}{error.strerror or error}", InvalidModelError.exit_code
-    bug = InternalError(f"{type(error).__name__}: {error}")
-    return f"{bug} (--debug shows where)", bug.exit_code
+        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror or str(error)
+        code = InvalidModelError.exit_code
+    else:
+        known = error if isinstance(error, OnnxConvertError) else InternalError(f"{type(error).__name__}: {error}")
+        text, code = str(known), known.exit_code
+    _error(text)
+    if as_json:
+        with contextlib.suppress(OSError):  # stdout may be what failed
+            _print_json("error", error=text)
+    return code
 
 
 def _print_json(status: str, report: Report | None = None, **more: Any) -> None:

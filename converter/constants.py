@@ -62,6 +62,13 @@ def tensor_of(node: NodeProto) -> TensorProto | None:
     return None
 
 
+def is_pure(node: NodeProto) -> bool:
+    """Whether a node only makes a constant out of constants, so that it can go when nobody uses it."""
+    return opsets.normalise(node.domain) == opsets.AI_ONNX and (
+        node.op_type in _FOLDABLE or node.op_type in ("Constant", "Shape", "Size")
+    )
+
+
 def fold(
     node: NodeProto,
     constant: Callable[[str], Array | None],

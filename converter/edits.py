@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onnx_convert import opsets
+from onnx_convert.facts import subgraphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+
+FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
 @dataclass(slots=True)
@@ -58,17 +61,39 @@ class ModelEdit:
 
     graph: GraphEdit
     functions: list[GraphEdit] = field(default_factory=list)
-    removed_functions: set[tuple[str, str, str]] = field(default_factory=set)  # domain, name, overload
+    training: list[GraphEdit] = field(default_factory=list)
+    removed_functions: set[FunctionKey] = field(default_factory=set)
     opsets: dict[str, int] = field(default_factory=dict)  # the version by domain ("" for ai.onnx) afterwards
     ir_version: int = 0
 
     @property
+    def bodies(self) -> tuple[GraphEdit, ...]:
+        """The main graph, the functions that stay, and the graphs of training information."""
+        return (self.graph, *self.functions, *self.training)
+
+    def count(self) -> int:
+        """The number of nodes afterwards, subgraphs and functions included."""
+        return sum(len(edit.nodes) + _nested(edit) for body in self.bodies for edit in body.walk())
+
+    @property
     def any_change(self) -> bool:
         """Whether any node, constant or function is different (the stamps aside)."""
-        return bool(self.removed_functions) or any(edit.any_change for edit in (self.graph, *self.functions))
+        return bool(self.removed_functions) or any(edit.any_change for edit in self.bodies)
 
 
-def function_key(function: FunctionProto) -> tuple[str, str, str]:
+def _nested(edit: GraphEdit) -> int:
+    """The nodes in subgraphs that have no edit of their own: those of new nodes."""
+    known = {id(child.graph) for child in edit.children}
+    holders = [node for node in edit.nodes if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain))]
+    graphs = [graph for node in holders for _, _, graph in subgraphs(node)]
+    return sum(_size(graph) for graph in graphs if id(graph) not in known)
+
+
+def _size(graph: GraphProto) -> int:
+    return len(graph.node) + sum(_size(inner) for node in graph.node for _, _, inner in subgraphs(node))
+
+
+def function_key(function: FunctionProto) -> FunctionKey:
     """What identifies a model-local function: domain, name and overload (older onnx has no overload)."""
     return function.domain, function.name, getattr(function, "overload", "")
 
@@ -87,7 +112,7 @@ def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], domains:
 
 def apply(edit: ModelEdit, model: ModelProto) -> None:
     """Carries out a plan on the model that it was made for."""
-    for graph in (edit.graph, *edit.functions):
+    for graph in edit.bodies:
         apply_graph(graph)
     for function_edit in edit.functions:
         domains = {domain for nested in function_edit.walk() for domain in nested.domains}

@@ -58,18 +58,23 @@ class Emitter:
 
         return write
 
+    def at(self, opset: int) -> At:
+        """Writes for another opset of ai.onnx: `op.at(9).Slice(x, axes=[0], starts=[1], ends=[2])`. From there the
+        node is carried to the target, up or down, like any other."""
+        return At(self, opset)
+
     def node(
         self, operator: str, *inputs: Value | None, outputs: int = 1, at: int = 0, domain: str = "", **attributes: Any
     ) -> tuple[Value, ...]:
-        """A node with any number of outputs; `at` writes it for another opset than the adapter's, from where it is
-        carried to the target like any other node. Attributes that are None are left out."""
+        """A node with any number of outputs, written for opset `at` if it is given. Attributes that are None are left
+        out."""
         opset = at or (self._ai_onnx if domain == opsets.AI_ONNX else self._opset)
         base = f"{self._base}/{operator}"
         fresh = self.scope.session.names.fresh
         new = NodeProto(
             op_type=operator,
-            domain=domain,
-            name=fresh(base) if self.subject.proto.name else "",
+            domain=domain or None,
+            name=fresh(base) if self.subject.proto.name else None,
             input=[value.name if value is not None else "" for value in inputs],
             output=[fresh(f"{base}_output") for _ in range(outputs)],
         )
@@ -180,6 +185,22 @@ class Emitter:
     def conditional(self, condition: str) -> None:
         """Declares that the rewrite is right only if a condition holds that the data decides."""
         self.form, self.condition = CONDITIONAL, condition
+
+
+class At:
+    """An emitter that writes for another opset."""
+
+    def __init__(self, op: Emitter, opset: int) -> None:
+        self._op = op
+        self._opset = opset
+
+    def __getattr__(self, operator: str) -> Callable[..., Value]:
+        """A node of an operator of ai.onnx with one output."""
+
+        def write(*inputs: Value | None, **attributes: Any) -> Value:
+            return self._op.node(operator, *inputs, at=self._opset, **attributes)[0]
+
+        return write
 
 
 def set_attributes(node: NodeProto, attributes: dict[str, Any], opset: int) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from onnx import NodeProto
 
 from onnx_convert import edits, legality, opsets, registry
+from onnx_convert.calls import key_of
 from onnx_convert.emitter import Emitter, Outcome
 from onnx_convert.errors import InternalError, InvalidModelError, Refusal
 from onnx_convert.facts import subgraphs
@@ -27,9 +28,10 @@ from onnx_convert.scope import Scope, Session, used_names
 from onnx_convert.site import Node, Refuse, Value
 
 if TYPE_CHECKING:
-    from onnx_convert.checks import Attribution
+    from onnx import FunctionProto
 
-FunctionKey = tuple[str, str, str]
+    from onnx_convert.checks import Attribution
+    from onnx_convert.edits import FunctionKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ class Engine:
         target: dict[str, int],
         options: Options,
         attribution: Attribution,
-        functions: dict[FunctionKey, object],
+        functions: dict[FunctionKey, FunctionProto],
         inlined: set[FunctionKey],
     ) -> None:
         self.session = session
@@ -174,7 +176,7 @@ class Engine:
     # ---- one node
 
     def _expands(self, node: NodeProto) -> bool:
-        return bool(self.inlined) and call_key(node) in self.inlined
+        return bool(self.inlined) and key_of(node) in self.inlined
 
     def _is_legal(self, node: NodeProto, fate: Fate, scope: Scope, work: Work) -> bool:
         assert fate.rule is not None
@@ -231,11 +233,11 @@ class Engine:
             moving, opset, lineage = pending.pop()
             domain = opsets.normalise(moving.domain)
             if self._expands(moving):
-                key = call_key(moving)
+                key = key_of(moving)
                 if key in lineage:
                     raise InvalidModelError(f"function {key[1]} calls itself", where=scope.shown(node))
                 work.inlined.add(key)
-                expanded = expand(self.functions[key], moving, self.session.names)  # type: ignore[arg-type]
+                expanded = expand(self.functions[key], moving, self.session.names)
                 emitted = list(expanded)
                 for new, version in emitted:
                     scope.wrote(new, version)
@@ -301,12 +303,12 @@ class Engine:
         if finding is None:
             return [node]
         if finding.formal is None or finding.remedy:
-            raise Refuse(finding.reason, finding.remedy, unknown=False)
+            raise Refuse(finding.reason, finding.remedy, boundary=finding.since)
         sandwich = wrap(Node(node, scope, opset), rule, stop, finding)
         if sandwich is None:
-            raise Refuse(finding.reason)
+            raise Refuse(finding.reason, boundary=finding.since)
         if self.options.types == "refuse" or (sandwich.form == EQUIVALENT and self.options.types == "cast"):
-            raise Refuse(finding.reason, sandwich.remedy)
+            raise Refuse(finding.reason, sandwich.remedy, boundary=finding.since)
         self._promise(sandwich.form, sandwich.condition)
         steps[Step(node.op_type, opsets.shown(domain), 0, opsets.DOWN, sandwich.name, sandwich.form,
                    sandwich.condition)] += 1  # fmt: skip
@@ -315,7 +317,7 @@ class Engine:
     def _refuse(self, node: NodeProto, crossing: Crossing | None, why: Refuse, scope: Scope, work: Work) -> None:
         domain = opsets.normalise(node.domain)
         direction = crossing.direction if crossing else _direction(scope.imports.get(domain, 0), self.target.get(domain, 0))
-        boundary = crossing.boundary if crossing else 0
+        boundary = crossing.boundary if crossing else why.boundary
         work.unknown |= why.unknown
         work.refusals.append(
             Refusal(node.op_type, opsets.shown(domain), scope.shown(node), boundary, direction, why.reason, why.remedy, scope.path)
@@ -339,11 +341,6 @@ def _undecided(node: NodeProto, crossing: Crossing) -> tuple[str, str]:
         f"what becomes of {node.op_type} at boundary {crossing.boundary} on the way {crossing.direction} is not decided",
         f"go {way} opset {limit}",
     )
-
-
-def call_key(node: NodeProto) -> FunctionKey:
-    """The key of the function that a node would call."""
-    return node.domain, node.op_type, getattr(node, "overload", "")
 
 
 def take_over(op: Emitter, outcome: Outcome, adapter: Adapter) -> None:

@@ -27,11 +27,15 @@ _OPTIONAL: Final = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 @dataclass(frozen=True, slots=True)
 class Formal:
-    """A formal input or output: its name, its type variable ("T", or a type), and the types that it takes."""
+    """A formal input or output: its name, its type variable ("T", or a type), and the types that it takes.
+
+    `bound` says that everything of the variable has one type.
+    """
 
     name: str
     variable: str
     types: frozenset[str]
+    bound: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +63,23 @@ class Rule:
         return self.outputs[min(index, len(self.outputs) - 1)]
 
 
+def _formal(parameter: onnx.defs.OpSchema.FormalParameter, constraints: dict[str, frozenset[str]]) -> Formal:
+    variable = parameter.type_str
+    bound = variable in constraints and parameter.is_homogeneous
+    return Formal(parameter.name, variable, constraints.get(variable, frozenset((variable,))), bound)
+
+
 @lru_cache(maxsize=None)
 def rule_of(operator: str, opset: int, domain: str) -> Rule | None:
     """The rule for an operator at an opset, None if it does not exist there."""
     schema = opsets.schema_at(operator, opset, domain)
     if schema is None:
         return None
+    # FormalParameter.types raises in onnx 1.20; the constraints say the same
+    constraints = {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema.type_constraints}
     return Rule(
-        inputs=tuple(Formal(p.name, p.type_str, frozenset(p.types)) for p in schema.inputs),
-        outputs=tuple(Formal(p.name, p.type_str, frozenset(p.types)) for p in schema.outputs),
+        inputs=tuple(_formal(p, constraints) for p in schema.inputs),
+        outputs=tuple(_formal(p, constraints) for p in schema.outputs),
         variadic_input=bool(schema.inputs) and schema.inputs[-1].option == _VARIADIC,
         variadic_output=bool(schema.outputs) and schema.outputs[-1].option == _VARIADIC,
         min_input=schema.min_input,
@@ -87,7 +99,7 @@ def is_narrower(operator: str, start: int, stop: int, domain: str) -> bool:
     if before is None or after is None:
         return True
     return any(
-        not b.types <= a.types
+        not b.types <= a.types or (a.bound and not b.bound)
         for old, new in ((before.inputs, after.inputs), (before.outputs, after.outputs))
         for b, a in zip(old, new, strict=False)
     )
@@ -119,12 +131,14 @@ _TENSORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Why a node is not legal. `formal` and `type` are set if the type of an input or output is the matter."""
+    """Why a node is not legal. `formal` and `type` are set if the type of an input or output is the matter, `since` is
+    the first opset at which the operator takes it."""
 
     reason: str
     remedy: str = ""
     formal: Formal | None = None
     type: str = ""
+    since: int = 0
 
 
 def check(
@@ -162,6 +176,7 @@ def _check_types(
     unknown: list[str] | None,
 ) -> Finding | None:
     sides = ((node.input, rule.formal_input, "input"), (node.output, rule.formal_output, "output"))
+    bound: dict[str, tuple[str, str]] = {}
     for names, formal_of, side in sides:
         for index, name in enumerate(names):
             if not name:
@@ -175,6 +190,9 @@ def _check_types(
             formal = formal_of(index)
             if spelled not in formal.types:
                 return _wrong_type(node, opset, formal, side, spelled)
+            other, kind = bound.setdefault(formal.variable, (formal.name, spelled)) if formal.bound else ("", spelled)
+            if kind != spelled:
+                return Finding(f"{other} is {kind} and {formal.name} {spelled}; at opset {opset} they have one type")
     return None
 
 
@@ -189,10 +207,11 @@ def _wrong_type(node: NodeProto, opset: int, formal: Formal, side: str, spelled:
             f"go no lower than opset {floor}, or change the dtype in the model",
             formal,
             spelled,
+            max(floor, _takes_from(node.op_type, domain, formal.name, side, spelled)),
         )
     since = _takes_from(node.op_type, domain, formal.name, side, spelled)
     text = f"{reason}; opset {since} is the first that does" if since else reason
-    return Finding(text, "", formal, spelled)
+    return Finding(text, "", formal, spelled, since)
 
 
 def _takes_from(operator: str, domain: str, formal: str, side: str, spelled: str) -> int:
@@ -212,7 +231,7 @@ def first_opset_of(spelled: str, domain: str = opsets.AI_ONNX) -> int:
     versions = [
         schema.since_version
         for schema in onnx.defs.get_all_schemas_with_history()
-        if schema.domain == domain and any(spelled in p.types for p in (*schema.inputs, *schema.outputs))
+        if schema.domain == domain and any(spelled in c.allowed_type_strs for c in schema.type_constraints)
     ]
     return min(versions, default=opsets.latest(domain) + 1)
 

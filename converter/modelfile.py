@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Skeleton in, splice out: the only room that opens files.
+"""Skeleton in, splice out: the only room (with `files` under it) that opens files.
 
 The weights of a model are neither read nor held. `open_model` walks the file's headers and leaves each *payload* (the
 elements of a tensor, 1 KiB or more of them) where it lies; the `ModelProto` that it gives is a skeleton, in which such
@@ -11,28 +11,21 @@ when somebody needs it. Tensors whose data are external in the file itself stay 
 from __future__ import annotations
 
 import os
-import re
 import secrets
 import stat
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
-from google.protobuf.message import DecodeError, EncodeError
-from onnx import ModelProto, NodeProto, StringStringEntryProto, TensorProto
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from onnx import ModelProto, StringStringEntryProto, TensorProto
 
-from onnx_convert.errors import InternalError, InvalidModelError, UsageError
+from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.files import Closed, File, delivery
+from onnx_convert.layout import PAYLOAD_TAGS, External, Layout, bytes_needed, embedded, external_data, serialised
 from onnx_convert.wire import (
-    BYTES,
-    FIXED32,
-    FIXED64,
     VARINT,
-    Kind,
     Memory,
     Piece,
     Source,
@@ -45,8 +38,10 @@ from onnx_convert.wire import (
     read_varint,
     records,
     rewrite,
-    varint,
 )
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 PAYLOAD_MINIMUM = 1024
 """Bytes from which on the elements of a tensor stay in the file."""
@@ -54,38 +49,7 @@ PAYLOAD_MINIMUM = 1024
 PROTOBUF_MAXIMUM = 2**31 - 1
 """Bytes of the largest message that protobuf reads."""
 
-ALIGNMENT = 4096
-"""Where tensors begin in a data file: at pages, so that runtimes can map them."""
-
-_RAW, _FLOAT, _INT32, _STRING, _INT64, _DOUBLE, _UINT64 = 9, 4, 5, 6, 7, 10, 11
-_NAMES = {number: TensorProto.DESCRIPTOR.fields_by_number[number].name for number in (9, 4, 5, 6, 7, 10, 11)}
-_PAYLOAD_TAGS = frozenset(
-    [number << 3 | BYTES for number in (_RAW, _FLOAT, _INT32, _STRING, _INT64, _DOUBLE, _UINT64)]
-    + [number << 3 | VARINT for number in (_INT32, _INT64, _UINT64)]  # repeated numbers may also come unpacked
-    + [_FLOAT << 3 | FIXED32, _DOUBLE << 3 | FIXED64]
-)
-_RAW_TAG = varint(_RAW << 3 | BYTES)
 _LOCATION_TAG = 14 << 3 | VARINT  # TensorProto.data_location
-
-# Every external tensor, a placeholder too, has this in its serialised form.
-_EXTERNAL_MARK = re.compile(rb"\x0a\x08location\x12")
-
-# Bits of an element, by the numbers of TensorProto.DataType (their names come and go with the release of onnx).
-_BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
-_BITS |= dict.fromkeys((1, 6, 12), 32) | dict.fromkeys((7, 11, 13, 14), 64) | {15: 128}
-_BITS |= dict.fromkeys((25, 26), 2) | dict.fromkeys((21, 22, 23), 4) | dict.fromkeys((27, 28), 6)
-
-
-class External(Enum):
-    """What becomes of the weights on writing."""
-
-    KEEP = "keep"
-    """Embedded stay embedded, external stay external."""
-    SAVE = "save"
-    """Embedded ones go to one data file beside the model."""
-    EMBED = "embed"
-    """External ones move into the model."""
-
 
 Progress = Callable[[int, int, str], None]
 """Called with the bytes done and all bytes of the whole writing, and the name of the file at work."""
@@ -131,7 +95,7 @@ class ModelFile:
         self._data_sizes: dict[str, tuple[Path, int]] = {}
         self.model = self._parse()
 
-    def __enter__(self) -> ModelFile:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -143,8 +107,10 @@ class ModelFile:
             self.source.close()
 
     def release(self, destination: Path) -> None:
-        """Called when all is spliced and `destination` is about to be replaced: InvalidModelError if the payloads may
-        have changed since the file was opened."""
+        """For `write`, when all is spliced and `destination` about to be replaced.
+
+        InvalidModelError if the file was written into since it was opened: then the payloads may be others.
+        """
         if isinstance(self.source, File):
             self.source.check_unchanged()
             if os.name == "nt" and destination.exists() and destination.samefile(self.source.path):
@@ -175,7 +141,7 @@ class ModelFile:
         kept: list[Piece] = []
         location, size, rest = b"", 0, start
         for tag, position, value, end in records(self.source, start, stop):
-            if tag in _PAYLOAD_TAGS:
+            if tag in PAYLOAD_TAGS:
                 size += end - position
                 if stretches and stretches[-1][1] == position:
                     stretches[-1] = (stretches[-1][0], end)
@@ -220,7 +186,7 @@ class ModelFile:
         if tensor.data_location != TensorProto.EXTERNAL:
             return tensor
         extent = self.extent(tensor)
-        full = _embedded(tensor)
+        full = embedded(tensor)
         full.raw_data = extent.source.read(extent.start, extent.stop)
         return full
 
@@ -231,7 +197,7 @@ class ModelFile:
         """
         full = ModelProto()
         try:
-            full.ParseFromString(joined(_Layout(self, External.KEEP).of(model)))
+            full.ParseFromString(joined(Layout(self, External.KEEP).of(model)))
         except DecodeError as error:
             raise InvalidModelError(f"cannot be held as one message: {error}", where=self.name) from error
         return full
@@ -241,7 +207,7 @@ class ModelFile:
 
         Looks at sizes only.
         """
-        layout = _Layout(self, External.KEEP)
+        layout = Layout(self, External.KEEP)
         layout.of(self.model)
         for tensor in layout.external_tensors:
             self.extent(tensor)
@@ -271,7 +237,7 @@ class ModelFile:
 
     def extent(self, tensor: TensorProto) -> Span:
         """Where the elements of an external tensor lie; InvalidModelError if they are not all there."""
-        entries = {str(entry.key): entry.value for entry in tensor.external_data}
+        entries = external_data(tensor)
         location = entries.get("location", "")
         what = f"tensor {tensor.name!r}, data file {location!r}"
         file, present = self.data_file(location, what)
@@ -280,7 +246,7 @@ class ModelFile:
             given = int(entries["length"]) if entries.get("length") else None
         except ValueError:
             raise InvalidModelError(f"{what}: offset or length is not a number", where=self.name) from None
-        needed = _bytes_needed(tensor)
+        needed = bytes_needed(tensor)
         size = needed if needed is not None else given if given is not None else max(present - start, 0)
         if start < 0 or size < 0:
             raise InvalidModelError(f"{what}: offset or length is negative", where=self.name)
@@ -334,81 +300,6 @@ def open_bytes(data: bytes, name: str = "<stdin>") -> ModelFile:
     return ModelFile(Memory(data), None, name)
 
 
-class _Layout:
-    """How a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new data file."""
-
-    def __init__(self, file: ModelFile, external: External, data_name: str = "", threshold: int = 0) -> None:
-        self.file = file
-        self.external = external
-        self.data_name = data_name
-        self.threshold = threshold
-        self.data: list[Piece] = []
-        self.data_size = 0
-        self.external_tensors: list[TensorProto] = []
-        self._spliced = 0
-
-    def of(self, model: ModelProto) -> list[Piece]:
-        data = _serialised(model)
-        self._bytes = Memory(data)
-        marks = [match.start() for match in _EXTERNAL_MARK.finditer(data)]
-
-        def enter(start: int, stop: int) -> bool:
-            if self.external is External.SAVE and stop - start >= self.threshold:
-                return True
-            index = bisect_left(marks, start)
-            return index < len(marks) and marks[index] < stop
-
-        pieces = rewrite(self._bytes, 0, len(data), enter, self._edit) or [Span(self._bytes, 0, len(data))]
-        if self._spliced != data.count(self.file.mark.encode()):
-            raise InternalError("a placeholder stands where no tensor belongs")
-        return pieces
-
-    def _edit(self, start: int, stop: int, trail: Trail) -> list[Piece] | None:
-        tensor = TensorProto.FromString(self._bytes.read(start, stop))
-        if self.file.is_placeholder(tensor):
-            bare, stretches, location = self.file.split(tensor)
-            self._spliced += len(tensor.external_data) - len(bare.external_data)
-            return self._outside(bare, stretches, trail) or [bare.SerializeToString(), *stretches, location]
-        if tensor.data_location != TensorProto.EXTERNAL:
-            stretches = [
-                Span(self._bytes, at, end)
-                for tag, at, _, end in records(self._bytes, start, stop)
-                if tag in _PAYLOAD_TAGS
-            ]
-            return self._outside(tensor, stretches, trail)
-        if any(str(entry.value).startswith("\0") for entry in tensor.external_data):
-            raise InternalError(f"tensor {tensor.name!r} is a placeholder of another file")
-        if self.external is External.EMBED and tensor.data_type != TensorProto.STRING:
-            span = self.file.extent(tensor)
-            return [_embedded(tensor).SerializeToString(), _RAW_TAG, varint(len(span)), span]
-        self.external_tensors.append(tensor)
-        return None
-
-    def _outside(self, tensor: TensorProto, stretches: list[Span], trail: Trail) -> list[Piece] | None:
-        """The tensor as one that lies in the data file, where it is put; None if it stays embedded."""
-        if self.external is not External.SAVE or not self._may_move(trail):
-            return None
-        raw = _as_raw(tensor.data_type, stretches)
-        if raw is None or length(raw) < self.threshold:
-            return None
-        gap = -self.data_size % ALIGNMENT
-        offset = self.data_size + gap
-        self.data += [bytes(gap), *raw]
-        self.data_size = offset + length(raw)
-        moved = _embedded(tensor)
-        moved.data_location = TensorProto.EXTERNAL
-        for key, value in ("location", self.data_name), ("offset", offset), ("length", length(raw)):
-            moved.external_data.add(key=key, value=str(value))
-        return [moved.SerializeToString()]
-
-    def _may_move(self, trail: Trail) -> bool:
-        """Initializers and the tensors of Constant nodes: runtimes look for external data nowhere else."""
-        if trail[-1][0] is Kind.ATTRIBUTE and trail[-2][0] is Kind.NODE:
-            node = NodeProto.FromString(self._bytes.read(*trail[-2][1:]))
-            return node.op_type == "Constant" and node.domain in ("", "ai.onnx")
-        return trail[-1][0] is Kind.GRAPH
-
-
 def write(
     model: ModelProto,
     destination: str | os.PathLike[str],
@@ -436,17 +327,17 @@ def write(
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")
     if source is None:
-        source = open_bytes(_serialised(model), name="<memory>")
+        source = open_bytes(serialised(model), name="<memory>")
         model = source.model
 
     name = external_name or f"{path.name}.data"
     if Path(name).name != name or name == path.name:
         raise UsageError(f"{name!r}: the data file needs a name of its own, without a folder")
-    layout = _Layout(source, external, name, size_threshold)
+    layout = Layout(source, external, name, size_threshold)
     pieces = layout.of(model)
     switched = external is not External.SAVE and length(pieces) > PROTOBUF_MAXIMUM
     if switched:
-        layout = _Layout(source, External.SAVE, name, size_threshold)
+        layout = Layout(source, External.SAVE, name, size_threshold)
         pieces = layout.of(model)
     if length(pieces) > PROTOBUF_MAXIMUM:
         raise UsageError(f"{path}: more than 2 GiB even with its weights in a data file")
@@ -492,9 +383,9 @@ def write_stream(
     if external is External.SAVE:
         raise UsageError("a data file needs a folder beside the model: name an output file")
     if source is None:
-        source = open_bytes(_serialised(model), name="<memory>")
+        source = open_bytes(serialised(model), name="<memory>")
         model = source.model
-    pieces = _Layout(source, external).of(model)
+    pieces = Layout(source, external).of(model)
     done, total = 0, length(pieces)
     if total > PROTOBUF_MAXIMUM:
         raise UsageError("more than 2 GiB need a data file: name an output file")
@@ -511,14 +402,14 @@ def write_stream(
 
 
 def _companions(
-    layout: _Layout, source: ModelFile, folder: Path, overwrite: bool
+    layout: Layout, source: ModelFile, folder: Path, overwrite: bool
 ) -> tuple[list[tuple[Path, list[Piece]]], list[Path]]:
     """The data files to copy along (target, content), and those that the written model finds where they are."""
     copies: dict[Path, list[Piece]] = {}
     shared: dict[Path, None] = {}
     stays = source.path is None or os.path.realpath(source.path.parent) == os.path.realpath(folder)
     for tensor in layout.external_tensors:
-        location = next((str(e.value) for e in tensor.external_data if e.key == "location"), "")
+        location = str(external_data(tensor).get("location", ""))
         there = folder / location
         if there in copies or there in shared:
             continue
@@ -530,49 +421,3 @@ def _companions(
         else:
             copies[there] = [Span(data, 0, data.size)]
     return list(copies.items()), list(shared)
-
-
-def _serialised(model: ModelProto) -> bytes:
-    try:
-        return model.SerializeToString()
-    except (EncodeError, ValueError) as error:
-        raise UsageError(f"the model in memory cannot be serialised (2 GiB are the most): {error}") from error
-
-
-def _bytes_needed(tensor: TensorProto) -> int | None:
-    bits = _BITS.get(tensor.data_type)
-    if bits is None:
-        return None
-    elements = 1
-    for dim in tensor.dims:
-        elements *= max(dim, 0)
-    return (elements * bits + 7) // 8
-
-
-def _embedded(tensor: TensorProto) -> TensorProto:
-    """The tensor without its elements, and without any word of external data."""
-    bare = TensorProto()
-    bare.CopyFrom(tensor)
-    for name in (*_NAMES.values(), "external_data", "data_location"):
-        bare.ClearField(name)
-    return bare
-
-
-def _as_raw(data_type: int, stretches: list[Span]) -> list[Piece] | None:
-    """What raw_data would hold in place of these payload fields; None where there is no such thing."""
-    values: dict[int, list[Piece]] = {}
-    for span in stretches:
-        for tag, _, start, stop in records(span.source, span.start, span.stop):
-            values.setdefault(tag >> 3, []).append(Span(span.source, start, stop))
-    bits = _BITS.get(data_type)
-    if len(values) != 1 or bits is None:
-        return None
-    (number, pieces), *_ = values.items()
-    if number == _RAW:
-        return pieces[-1:]  # of a field that may be there once, the last one counts
-    if number in (_FLOAT, _DOUBLE):
-        return pieces  # packed or not: little-endian numbers, one after the other
-    if bits == 6:
-        return None  # one element an entry there, four in three bytes here
-    numbers = np.array(getattr(TensorProto.FromString(joined(stretches)), _NAMES[number]))
-    return [numbers.astype(f"<u{max(bits // 8, 1)}").tobytes()]

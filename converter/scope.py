@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, Any]
 
-FOLDED_ELEMENTS: Final = 1024  # constants are folded for axes and shapes, not for weights
+_DATA_ELEMENTS: Final = 1024  # inference is shown the elements of axes and shapes, not those of weights
 
 
 class Names:
@@ -155,7 +155,7 @@ class Scope:
         for used in used_names(node):
             types[used] = self.type_of(used) or TypeProto()
             tensor = self.constant_tensor(used)
-            if tensor is not None and constants.elements(tensor) <= FOLDED_ELEMENTS:
+            if tensor is not None and constants.elements(tensor) <= _DATA_ELEMENTS:
                 data[used] = tensor
         imports = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in {**self.imports, domain: opset}.items()]
         try:
@@ -175,7 +175,9 @@ class Scope:
             return self._constants[name]
         tensor = self.constant_tensor(name)
         if tensor is not None:
-            found: Array | None = numpy_helper.to_array(self.session.read(tensor))
+            tensor = self.session.read(tensor)
+            known = tensor.data_location != TensorProto.EXTERNAL  # an in-memory model does not say where its data are
+            found: Array | None = numpy_helper.to_array(tensor) if known else None
         else:
             producer = self.producer(name)
             if producer is None:
@@ -199,6 +201,14 @@ class Scope:
         if name not in self._find_sources() and self.parent is not None:
             return self.parent.constant_tensor(name)
         return None
+
+    def defines(self, name: str) -> bool:
+        """Whether a name is an input, an initializer or a node's output of this very graph."""
+        return name in self._find_sources()
+
+    def source(self, name: str) -> NodeProto | TensorProto | None:
+        """What a name of this graph comes from: a node, an initializer that is constant, or None."""
+        return self._find_sources().get(name)
 
     def producer(self, name: str) -> NodeProto | None:
         """The source node of this graph that makes a value."""

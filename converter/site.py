@@ -36,14 +36,21 @@ def dtype_name(dtype: int) -> str:
     return str(TensorProto.DataType.Name(dtype)).lower()  # type: ignore[arg-type]
 
 
+def dtype_number(name: str) -> int:
+    """The TensorProto.DataType of that name, in upper or lower case."""
+    return int(TensorProto.DataType.Value(name.upper()))
+
+
 class Refuse(Exception):
     """Raised by an adapter: this node cannot cross with the same meaning.
 
     `unknown` says that a fact is missing which the caller of an enclosing function may know; the engine then expands
-    the function at its calls and asks again there.
+    the function at its calls and asks again there. `boundary` is for a refusal that is not about crossing one: the
+    opset down to which the node could have been carried.
     """
 
-    def __init__(self, reason: str, remedy: str = "", *, unknown: bool = False) -> None:
+    def __init__(self, reason: str, remedy: str = "", *, unknown: bool = False, boundary: int = 0) -> None:
+        self.boundary = boundary
         self.reason = reason
         self.remedy = remedy
         self.unknown = unknown

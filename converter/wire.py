@@ -254,7 +254,9 @@ def pour(pieces: Iterable[Piece], target: BinaryIO | FileIO, tick: Callable[[int
 def _write(target: BinaryIO | FileIO, data: bytes, tick: Callable[[int], None]) -> None:
     view = memoryview(data)
     while view:
-        count = target.write(view) or 0  # a raw file may take less than all
+        count = target.write(view)  # a raw file may take less than all, and None says that it takes nothing now
+        if count is None:
+            raise BlockingIOError("the output does not wait for its reader")
         tick(count)
         view = view[count:]
 

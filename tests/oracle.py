@@ -18,7 +18,7 @@ import onnx.inliner
 import onnxruntime
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 from onnx.reference import ReferenceEvaluator
-from onnxruntime.capi.onnxruntime_pybind11_state import Fail, NotImplemented
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, NotImplemented
 from oracle_legacy import legacy_operators
 
 Feeds = Mapping[str, Any]
@@ -51,7 +51,7 @@ def evaluate(model: ModelProto, feeds: Feeds) -> Evaluation:
         return Evaluation(run_reference(model, feeds), REFERENCE, f"numpy has no {', '.join(foreign)}")
     try:
         session = _session(model)
-    except (Fail, NotImplemented) as unfit:
+    except (Fail, InvalidGraph, NotImplemented) as unfit:  # invalid: its own Casts around float16, below opset 6
         return Evaluation(run_reference(model, feeds), REFERENCE, str(unfit))
     return Evaluation(list(session.run(None, dict(feeds))), ONNXRUNTIME)
 
@@ -242,9 +242,21 @@ def _validate_node(node: NodeProto, opset: int) -> None:
         known = schema.attributes.get(attribute.name)
         assert known, f"{name}: there is no attribute {attribute.name!r} at opset {opset}"
         assert int(known.type.value) == attribute.type, f"{name}: attribute {attribute.name!r} has the wrong type"
+        assert opset >= 11 or not _is_negative_axis(attribute) or _promises_negative(known), (
+            f"{name}: a negative {attribute.name!r} is not promised at opset {opset}"
+        )
     present = {a.name for a in node.attribute}
     for attribute_name, known in schema.attributes.items():
         assert not known.required or attribute_name in present, f"{name}: attribute {attribute_name!r} is missing"
+
+
+def _is_negative_axis(attribute: AttributeProto) -> bool:
+    return attribute.name in ("axis", "axes") and min([attribute.i, *attribute.ints]) < 0
+
+
+def _promises_negative(attribute: onnx.defs.OpSchema.Attribute) -> bool:
+    """Runtimes often take what the text does not promise, so numbers alone would not tell."""
+    return "egative" in attribute.description or "[-" in attribute.description
 
 
 # ---- walking

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the old operators mean, written down from their texts: for onnx's reference evaluator, which knows only their
-later meaning. One function an operator; `legacy_operators` picks those that an opset needs."""
+later meaning, and that sometimes loosely. One function an operator; `legacy_operators` picks what an opset needs."""
 
 from __future__ import annotations
 
@@ -65,8 +65,15 @@ def _mean(*inputs: Array) -> Array:
 
 def _prelu(x: Array, slope: Array) -> Array:
     """The slope has one element, or is 1-D with one element a channel (axis 1)."""
+    if slope.size > 1 and slope.ndim > 1:
+        raise ValueError(f"a slope of shape {slope.shape} is not one by channel")
     slope = slope.reshape(()) if slope.size == 1 else fitted(x, slope, axis=1, broadcast=1)
     return np.where(x < 0, x * slope, x)
+
+
+def _prelu_stretched(x: Array, slope: Array) -> Array:
+    """The slope is stretched to x, never the other way; the reference guesses a channel where it does not fit."""
+    return np.where(x < 0, x * np.broadcast_to(slope, x.shape), x)
 
 
 def _gemm(
@@ -137,8 +144,8 @@ def _dropout(x: Array, is_test: int = 0, ratio: float = 0.5) -> Array:
 
 EVER = 1000  # below no opset that exists
 
-# Operator, its meaning below an opset. The first row that fits is taken.
-LEGACY: list[tuple[str, int, Callable[..., Array]]] = [
+# Operator, below which opset, what it means there. The first row that fits is taken.
+MEANINGS: list[tuple[str, int, Callable[..., Array]]] = [
     ("Add", 7, _binary(np.add)),
     ("Sub", 7, _binary(np.subtract)),
     ("Mul", 7, _binary(np.multiply)),
@@ -151,6 +158,7 @@ LEGACY: list[tuple[str, int, Callable[..., Array]]] = [
     ("Greater", 7, _binary(np.greater)),
     ("Less", 7, _binary(np.less)),
     ("PRelu", 7, _prelu),
+    ("PRelu", EVER, _prelu_stretched),
     ("Gemm", 7, _gemm),
     ("Sum", 8, _variadic(np.add)),
     ("Mean", 8, _variadic(np.add, divide=True)),
@@ -171,7 +179,7 @@ LEGACY: list[tuple[str, int, Callable[..., Array]]] = [
 @cache
 def legacy_operators(opset: int) -> list[type[OpRun]]:
     """Implementations for the reference evaluator of the operators whose meaning at this opset it does not know."""
-    return [_implementation(name, opset, meaning) for name, below, meaning in LEGACY if opset < below]
+    return [_implementation(name, opset, meaning) for name, below, meaning in MEANINGS if opset < below]
 
 
 def _implementation(name: str, opset: int, meaning: Callable[..., Array]) -> type[OpRun]:

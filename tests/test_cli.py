@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
-from collections import Counter
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -21,12 +21,11 @@ import onnx
 import onnx.parser
 import pytest
 from click.testing import CliRunner, Result
-from rich.console import Console
 
 import onnx_convert
 from onnx_convert import cli, render
 from onnx_convert.errors import InternalError, InvalidModelError, Refusal, RefusedError, UsageError
-from onnx_convert.report import Report, Step
+from onnx_convert.report import Report
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,10 +53,6 @@ class StandIn:
     def convert(self, model: object, to: object, **options: Any) -> StandIn:
         self.plan(model, to, **options)
         return self
-
-    @property
-    def changed(self) -> bool:
-        return self.report.changed
 
     def save(self, path: str, *, progress: Any, **options: Any) -> None:
         self.saved = {"path": path, **options}
@@ -138,8 +133,8 @@ def test_help_fits_on_a_screen() -> None:
         ("model.onnx --to 14 --embed --save-external-data=w", "exclude each other"),
         ("model.onnx --to 14 --in-place -o x.onnx", "excludes -o"),
         ("- --to 14 --in-place", "needs MODEL to be a file"),
-        ("- --to 14 --json", "excludes --json"),
-        ("model.onnx --to 14 -o - --save-external-data", "other files"),
+        ("- --to 14 --json", "need the model in a file"),
+        ("model.onnx --to 14 -o - --save-external-data", "need the model in a file"),
         ("model.onnx --to 14 -o model.onnx", "is the input"),
         ("model.onnx --to 14 -o folder/../model.onnx", "is the input"),
         ("model.onnx --to 14 --types guess", "'guess'"),
@@ -234,11 +229,13 @@ def test_already_there(api: StandIn, tmp_path: Path, line: str, written: str | N
     assert says in result.stdout
 
 
-def test_check_writes_nothing(api: StandIn, tmp_path: Path) -> None:
-    result = run("model.onnx --to 14 --check -o out.onnx")
+@pytest.mark.parametrize("line", ["model.onnx -o out.onnx", "model.onnx --in-place", "model.onnx -o -", "-", "- -o -"])
+def test_check_writes_nothing(api: StandIn, tmp_path: Path, line: str) -> None:
+    result = run(f"{line} --to 14 --check", input=MODEL)
     assert result.exit_code == 0
-    assert "model.onnx can be moved to opset 14; nothing was written." in result.stdout
-    assert files(tmp_path) == {"model.onnx"}
+    name = "stdin" if line.startswith("-") else "model.onnx"
+    assert f"{name} can be moved to opset 14; nothing was written." in result.stdout
+    assert files(tmp_path) == {"model.onnx"} and api.saved == {}
 
 
 @pytest.mark.parametrize("line", ["- --to 14", "- --to 14 -o -", "model.onnx --to 14 -o -"])
@@ -365,65 +362,6 @@ def test_a_name_that_is_no_text_can_be_printed(api: StandIn) -> None:
     assert "caf\\udce9.onnx" in result.stdout
 
 
-REPORT = Report(
-    opsets_before={"ai.onnx": 21, "ai.onnx.ml": 5, "com.microsoft": 1},
-    opsets_after={"ai.onnx": 13, "ai.onnx.ml": 3, "com.microsoft": 1},
-    ir_version_before=10,
-    ir_version_after=7,
-    nodes_before=120,
-    nodes_after=163,
-    steps=Counter(
-        {
-            Step("Softmax", "", 13, "down", "normalise_trailing_axes", "equivalent"): 4,
-            Step("Softmax", "", 13, "down", "keep_last_axis", "equivalent"): 2,
-            Step("Resize", "", 19, "down", "drop_policy", "conditional", "every image has the same size"): 1,
-        }
-    ),
-    inlined=["pkg.Gelu"],
-    assumed=["a", "b", "c", "d", "e"],
-    warnings=["the shape of [bold]x[/bold] was wrong before"],
-    notes=["an initializer counts as constant"],
-    shared_data=["weights.bin"],
-)
-
-
-def test_report_as_text() -> None:
-    assert render.plain(render.report_tables(REPORT)).splitlines() == [
-        "opset       21 -> 13",
-        "ai.onnx.ml  5 -> 3",
-        "IR version  10 -> 7",
-        "nodes       120 -> 163",
-        "inlined     pkg.Gelu",
-        "data        weights.bin (left in place, the output points to it)",
-        "result      conditional: see below",
-        "",
-        "Rewritten  Boundary  Nodes  Form",
-        "Softmax          13      6  equivalent",
-        "Resize           19      1  conditional",
-        "",
-        "condition:  Resize@19 (1 node): every image has the same size",
-        "warning:    the shape of [bold]x[/bold] was wrong before",
-        "assumed:    a, b, c, and 2 more",
-    ]
-
-
-def test_verbose_report_tells_each_rewrite() -> None:
-    text = render.plain(render.report_tables(REPORT, verbose=True))
-    for told in ("com.microsoft  1", "normalise trailing axes", "keep last axis", "a, b, c, d, e", "note:"):
-        assert told in text
-
-
-@pytest.mark.parametrize(
-    "table", [*render.report_tables(REPORT, verbose=True), render.refusal_table(refused(14).refusals)]
-)
-def test_a_terminal_shows_every_word_within_its_width(table: render.Table) -> None:
-    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None, highlight=False)
-    console.print(render.rich([table, "The [last] line."]))
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
-    assert max(map(len, shown.splitlines())) <= 80
-    assert sorted(shown.split()) == sorted(f"{render.plain([table])} The [last] line.".split())
-
-
 def test_only_a_terminal_gets_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
@@ -513,3 +451,13 @@ def test_a_process_that_cannot_read_ends_with_4(tmp_path: Path, content: bytes |
     assert done.stderr.startswith(b"error: ") and done.stderr.count(b"\n") == 1
     assert b"model.onnx" in done.stderr and says in done.stderr
     assert files(tmp_path) <= {"model.onnx"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("line", ["", "--json", "-o -"])
+def test_a_process_whose_stdout_is_full_ends_with_4(tmp_path: Path, line: str) -> None:
+    relu(tmp_path / "model.onnx", 13)
+    command = [sys.executable, "-m", "onnx_convert", "model.onnx", "--to", "14", *line.split()]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (4, b"error: No space left on device\n")

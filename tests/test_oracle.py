@@ -148,28 +148,84 @@ def test_legacy_broadcasting_stretches_nothing_else(
 
 # Graph at an opset, inputs, the output: small enough to be checked by eye.
 OLD = [
-    ("PRelu by channel", 6, "(float[1,2,2] x, float[2] s) => (float[1,2,2] y) { y = PRelu(x, s) }",
-     {"x": floats(-1, -1, -1, 1).reshape(1, 2, 2), "s": floats(2, 3)}, floats(-2, -2, -3, 1).reshape(1, 2, 2)),
-    ("Gemm with a row", 6, "(float[1,1] a, float[1,2] b, float[2] c) => (float[1,2] y) { y = Gemm<broadcast=1,beta=2.0>(a, b, c) }",
-     {"a": floats(3).reshape(1, 1), "b": floats(1, 2).reshape(1, 2), "c": floats(1, 1)}, floats(5, 8).reshape(1, 2)),
-    ("Hardmax of a matrix", 11, "(float[1,2,2] x) => (float[1,2,2] y) { y = Hardmax(x) }",
-     {"x": floats(1, 2, 4, 3).reshape(1, 2, 2)}, floats(0, 0, 1, 0).reshape(1, 2, 2)),
-    ("Mean with consumed_inputs", 1, "(float[2] a, float[2] b) => (float[2] y) { y = Mean<consumed_inputs=[0,0]>(a, b) }",
-     {"a": floats(1, 2), "b": floats(3, 6)}, floats(2, 4)),
-    ("Relu with consumed_inputs", 1, "(float[2] x) => (float[2] y) { y = Relu<consumed_inputs=[0]>(x) }",
-     {"x": floats(-1, 2)}, floats(0, 2)),
-    ("Div of integers", 6, "(int32[2] a, int32[2] b) => (int32[2] y) { y = Div(a, b) }",
-     {"a": np.array([7, -7], dtype="int32"), "b": np.array([2, 2], dtype="int32")}, np.array([3, -3], dtype="int32")),
-    ("Concat along the old default", 1, "(float[1,1] a, float[1,1] b) => (float[1,2] y) { y = Concat(a, b) }",
-     {"a": floats(1).reshape(1, 1), "b": floats(2).reshape(1, 1)}, floats(1, 2).reshape(1, 2)),
-    ("Reshape with zeros", 1, "(float[2,3] x) => (float[2,1,3] y) { y = Reshape<shape=[0,1,-1]>(x) }",
-     {"x": floats(0, 1, 2, 3, 4, 5).reshape(2, 3)}, floats(0, 1, 2, 3, 4, 5).reshape(2, 1, 3)),
-    ("Cast by name", 1, '(float[2] x) => (int32[2] y) { y = Cast<to="INT32">(x) }',
-     {"x": floats(1, -2)}, np.array([1, -2], dtype="int32")),
-    ("Tile along one axis", 1, "(float[2] x, float[1] n, float[1] a) => (float[4] y) { y = Tile(x, n, a) }",
-     {"x": floats(1, 2), "n": floats(2), "a": floats(0)}, floats(1, 2, 1, 2)),
-    ("Selu with the old defaults", 1, "(float[1] x) => (float[1] y) { y = Selu(x) }", {"x": floats(1000)}, floats(1050.7)),
-]  # fmt: skip
+    (
+        "PRelu by channel",
+        6,
+        "(float[1,2,2] x, float[2] s) => (float[1,2,2] y) { y = PRelu(x, s) }",
+        {"x": floats(-1, -1, -1, 1).reshape(1, 2, 2), "s": floats(2, 3)},
+        floats(-2, -2, -3, 1).reshape(1, 2, 2),
+    ),
+    (
+        "Gemm with a row",
+        6,
+        "(float[1,1] a, float[1,2] b, float[2] c) => (float[1,2] y) { y = Gemm<broadcast=1,beta=2.0>(a, b, c) }",
+        {"a": floats(3).reshape(1, 1), "b": floats(1, 2).reshape(1, 2), "c": floats(1, 1)},
+        floats(5, 8).reshape(1, 2),
+    ),
+    (
+        "Hardmax of a matrix",
+        11,
+        "(float[1,2,2] x) => (float[1,2,2] y) { y = Hardmax(x) }",
+        {"x": floats(1, 2, 4, 3).reshape(1, 2, 2)},
+        floats(0, 0, 1, 0).reshape(1, 2, 2),
+    ),
+    (
+        "Mean with consumed_inputs",
+        1,
+        "(float[2] a, float[2] b) => (float[2] y) { y = Mean<consumed_inputs=[0,0]>(a, b) }",
+        {"a": floats(1, 2), "b": floats(3, 6)},
+        floats(2, 4),
+    ),
+    (
+        "Relu with consumed_inputs",
+        1,
+        "(float[2] x) => (float[2] y) { y = Relu<consumed_inputs=[0]>(x) }",
+        {"x": floats(-1, 2)},
+        floats(0, 2),
+    ),
+    (
+        "Div of integers",
+        6,
+        "(int32[2] a, int32[2] b) => (int32[2] y) { y = Div(a, b) }",
+        {"a": np.array([7, -7], dtype="int32"), "b": np.array([2, 2], dtype="int32")},
+        np.array([3, -3], dtype="int32"),
+    ),
+    (
+        "Concat along the old default",
+        1,
+        "(float[1,1] a, float[1,1] b) => (float[1,2] y) { y = Concat(a, b) }",
+        {"a": floats(1).reshape(1, 1), "b": floats(2).reshape(1, 1)},
+        floats(1, 2).reshape(1, 2),
+    ),
+    (
+        "Reshape with zeros",
+        1,
+        "(float[2,3] x) => (float[2,1,3] y) { y = Reshape<shape=[0,1,-1]>(x) }",
+        {"x": floats(0, 1, 2, 3, 4, 5).reshape(2, 3)},
+        floats(0, 1, 2, 3, 4, 5).reshape(2, 1, 3),
+    ),
+    (
+        "Cast by name",
+        1,
+        '(float[2] x) => (int32[2] y) { y = Cast<to="INT32">(x) }',
+        {"x": floats(1, -2)},
+        np.array([1, -2], dtype="int32"),
+    ),
+    (
+        "Tile along one axis",
+        1,
+        "(float[2] x, float[1] n, float[1] a) => (float[4] y) { y = Tile(x, n, a) }",
+        {"x": floats(1, 2), "n": floats(2), "a": floats(0)},
+        floats(1, 2, 1, 2),
+    ),
+    (
+        "Selu with the old defaults",
+        1,
+        "(float[1] x) => (float[1] y) { y = Selu(x) }",
+        {"x": floats(1000)},
+        floats(1050.7),
+    ),
+]
 
 
 @pytest.mark.parametrize(("opset", "graph", "feeds", "expected"), [r[1:] for r in OLD], ids=[r[0] for r in OLD])
@@ -198,8 +254,10 @@ def test_onnxruntime_and_reference_agree(operator: str, axis: int | None, opset:
     assert compare(evaluation.values, run_reference(model, feeds)) is None
 
 
-@pytest.mark.parametrize(("opset", "dtype", "evaluator"), [(6, "float", REFERENCE), (7, "float", ONNXRUNTIME),
-                                                           (13, "bfloat16", REFERENCE), (14, "int8", ONNXRUNTIME)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("opset", "dtype", "evaluator"),
+    [(6, "float", REFERENCE), (7, "float", ONNXRUNTIME), (13, "bfloat16", REFERENCE), (14, "int8", ONNXRUNTIME)],
+)
 def test_evaluator_is_reported(opset: int, dtype: str, evaluator: str) -> None:
     model = model_of(opset, f"({dtype}[2] a, {dtype}[2] b) => ({dtype}[2] y) {{ y = Add(a, b) }}")
     evaluation = evaluate(model, feeds_for(model))
@@ -230,6 +288,7 @@ def test_wrong_conversion_is_noticed(source: int, target: int, graph: str, tells
 # ---- legality
 
 LEGAL = "(float[2] x) => (float[2] y) { y = Relu(x) }"
+GATHER = "(float[2,3] x, int64[1] i) => (float[2,1] y) { y = Gather<axis=-1>(x, i) }"  # its text allows this from 1 on
 ILLEGAL = [
     ("an unknown operator", 13, "(float[2] x) => (float[2] y) { y = Rleu(x) }", "Rleu"),
     ("an operator that came later", 10, "(float[2] x) => (float[2] y) { y = Celu(x) }", "Celu"),
@@ -241,6 +300,8 @@ ILLEGAL = [
     ("too many inputs", 7, "(float[2] x) => (float[2] y) { y = Add(x, x, x) }", "input"),
     ("too few inputs", 10, "(float[2,2] x) => (float[2,2] y) { y = Gemm(x, x) }", "input"),
     ("a dtype that came later", 13, "(int8[2] x) => (int8[2] y) { y = Add(x, x) }", "int8"),
+    ("a negative axis", 10, "(float[2] x) => (float[2] y) { y = Softmax<axis=-1>(x) }", "not promised"),
+    ("negative axes", 10, "(float[2] x) => (float[1] y) { y = ReduceMax<axes=[-1]>(x) }", "not promised"),
     ("a shape", 7, "(float[2] x, float[3] z) => (float[2] y) { y = Add(x, z) }", "dimension"),
 ]
 
@@ -262,6 +323,10 @@ def test_legal_model_passes(variant: str) -> None:
     assert case is not None
     validate(case.model)
     assert all(node.op_type in ("Relu", "If", "Twice") for node in all_nodes(case.model))
+
+
+def test_promised_negative_axis_passes() -> None:
+    validate(model_of(9, GATHER))
 
 
 def test_ir_version_is_checked() -> None:

@@ -55,7 +55,12 @@ PRELU: list[Row] = [
     rewrites("PRelu with one slope", 6, 7, _prelu("2,3,4", "[1]"), into=["PRelu"]),
     rewrites("PRelu with consumed_inputs", 1, 6, _prelu("2,3,4", "[3]", "<consumed_inputs=[0,0]>"), into=["PRelu"]),
     rewrites("PRelu with consumed_inputs", 1, 9, _prelu("2,3,4", "[3]", "<consumed_inputs=[0,0]>")),
-    rewrites("PRelu with constant slopes", 6, 16, "(float[N,2,H] x) => (float[N,2,H] y) <float[2] s = {0.5,-0.5}> { y = PRelu(x, s) }"),
+    rewrites(
+        "PRelu with constant slopes",
+        6,
+        16,
+        "(float[N,2,H] x) => (float[N,2,H] y) <float[2] s = {0.5,-0.5}> { y = PRelu(x, s) }",
+    ),
     rewrites("PRelu by channel of an image", 7, 6, _prelu("2,3,4,5", "[3,1,1]")),
     rewrites("PRelu by channel of a cube of one size", 7, 6, _prelu("3,3,3", "[3,1]")),
     rewrites("PRelu by column", 7, 6, _prelu("2,3,4,5", "[5]")),
@@ -67,7 +72,7 @@ PRELU: list[Row] = [
     rewrites("PRelu with a slope of three ones", 7, 6, _prelu("2,3,4", "[1,1,1]")),
     rewrites("PRelu by channel", 16, 1, _prelu("2,3,4", "[3,1]"), may_refuse=NO_TILE),
     keeps("PRelu", 6, 1, _prelu("2,3,4", "[3]")),
-]  # fmt: skip
+]
 
 # ---- Gemm
 
@@ -102,14 +107,21 @@ GEMM: list[Row] = [
     rewrites("Gemm with one element (1, 1)", 7, 6, _gemm("[1,1]")),
     rewrites("Gemm of everything with a column", 7, 6, TRANSPOSED.format("[2,1]", "")),
     rewrites("Gemm of everything with a row", 13, 6, TRANSPOSED.format("[1,4]", "")),
-    rewrites("Gemm with a row of unknown length", 7, 6, "(float[M,K] a, float[K,N] b, float[N] c) => (float[M,N] y) { y = Gemm(a, b, c) }"),
+    rewrites(
+        "Gemm with a row of unknown length",
+        7,
+        6,
+        "(float[M,K] a, float[K,N] b, float[N] c) => (float[M,N] y) { y = Gemm(a, b, c) }",
+    ),
     rewrites("Gemm without C", 11, 10, _no_c()),
     rewrites("Gemm without C", 13, 9, _no_c("<alpha=0.5,beta=3.0>")),
     rewrites("Gemm without C", 13, 6, _no_c("<alpha=0.5>")),
-    rewrites("Gemm with an empty name for C", 11, 9, '(float[2,3] a, float[3,4] b) => (float[2,4] y) { y = Gemm(a, b, "") }'),
+    rewrites(
+        "Gemm with an empty name for C", 11, 9, '(float[2,3] a, float[3,4] b) => (float[2,4] y) { y = Gemm(a, b, "") }'
+    ),
     keeps("Gemm with C", 9, 11, _gemm("[4]")),
     keeps("Gemm with C", 11, 9, _gemm("[4]")),
-]  # fmt: skip
+]
 
 # ---- consumed_inputs
 

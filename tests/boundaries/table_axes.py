@@ -6,90 +6,155 @@ from __future__ import annotations
 
 from boundaries.rows import Row, keeps, refuses, rewrites
 
-# A reduction over run-time axes goes one axis at a time, so the rank has to be known.
-RANK = {"ranks": "rank"}
+
+def attribute(operator: str, x: str, y: str, axes: str | None = None, more: str = "") -> str:
+    """A graph with the axes in an attribute; x and y are the sizes of input and output."""
+    attributes = ",".join(filter(None, [f"axes=[{axes}]" if axes is not None else "", more]))
+    written = f"<{attributes}>" if attributes else ""
+    return f"(float[{x}] x) => (float{_sizes(y)} y) {{ y = {operator}{written}(x) }}"
+
+
+def constant(operator: str, x: str, y: str, axes: str, more: str = "") -> str:
+    """A graph with the axes in a constant input."""
+    count, written = len(axes.split(",")) if axes else 0, f"<{more}>" if more else ""
+    head = f"(float[{x}] x) => (float{_sizes(y)} y)"
+    return f"{head} <int64[{count}] i = {{{axes}}}> {{ y = {operator}{written}(x, i) }}"
+
+
+def run_time(operator: str, x: str, y: str, count: int | str, more: str = "") -> str:
+    """A graph with the axes in a graph input."""
+    written = f"<{more}>" if more else ""
+    return f"(float[{x}] x, int64[{count}] i) => (float{_sizes(y)} y) {{ y = {operator}{written}(x, i) }}"
+
+
+def _sizes(sizes: str) -> str:
+    return f"[{sizes}]" if sizes else ""
+
+
+S, U = "Squeeze", "Unsqueeze"
 
 SQUEEZE: list[Row] = [
-    rewrites("Squeeze one", 11, 13, "(float[2,1,3,1] x) => (float[2,3,1] y) { y = Squeeze<axes=[1]>(x) }", into=["Squeeze"]),
-    rewrites("Squeeze two", 11, 13, "(float[2,1,3,1] x) => (float[2,3] y) { y = Squeeze<axes=[1,3]>(x) }", into=["Squeeze"]),
-    rewrites("Squeeze negative", 11, 13, "(float[2,1,3,1] x) => (float[2,3] y) { y = Squeeze<axes=[-1,1]>(x) }", into=["Squeeze"]),
-    rewrites("Squeeze", 1, 25, "(float[1,3] x) => (float[3] y) { y = Squeeze<axes=[0]>(x) }", into=["Squeeze"]),
-    keeps("Squeeze all", 11, 13, "(float[2,1,3,1] x) => (float[2,3] y) { y = Squeeze(x) }"),
-    keeps("Squeeze all", 13, 11, "(float[2,1,3,1] x) => (float[2,3] y) { y = Squeeze(x) }"),
-    rewrites("Squeeze one", 13, 11, "(float[2,1,3,1] x) => (float[2,3,1] y) <int64[1] i = {1}> { y = Squeeze(x, i) }", into=["Squeeze"]),
-    rewrites("Squeeze two", 13, 11, "(float[2,1,3,1] x) => (float[2,3] y) <int64[2] i = {1,-1}> { y = Squeeze(x, i) }", into=["Squeeze"]),
-    rewrites("Squeeze twice by one constant", 13, 12, "(float[1,2,1] x, float[1,2,2] z) => (float[2,1] y, float[2,2] w) <int64[1] i = {0}> { y = Squeeze(x, i) w = Squeeze(z, i) }", into=["Squeeze", "Squeeze"]),
-    rewrites("Squeeze by a constant with another use", 13, 11, "(float[1,2] x) => (float[2] y, int64[1] j) <int64[1] i = {0}> { y = Squeeze(x, i) j = Neg(i) }", into=["Squeeze", "Neg"]),
-    rewrites("Squeeze negative", 13, 10, "(float[2,1,3,1] x) => (float[2,3] y) <int64[2] i = {1,-1}> { y = Squeeze(x, i) }"),
-    rewrites("Squeeze negative", 11, 10, "(float[2,1,3,1] x) => (float[2,3] y) { y = Squeeze<axes=[-1,1]>(x) }"),
-    rewrites("Squeeze at run time", 13, 11, "(float[2,1,4,1] x, int64[2] i) => (float[?,?] y) { y = Squeeze(x, i) }", feeds={"i": [-1, 1]}),
-    rewrites("Squeeze at run time", 13, 9, "(float[2,1,4,1] x, int64[1] i) => (float[?,?,?] y) { y = Squeeze(x, i) }", feeds={"i": [-1]}),
-    rewrites("Squeeze one of int8", 25, 1, "(int8[2,1] x) => (int8[2] y) <int64[1] i = {1}> { y = Squeeze(x, i) }"),
-    rewrites("Squeeze of an unknown batch", 13, 11, "(float[N,1,3] x) => (float[N,3] y) <int64[1] i = {1}> { y = Squeeze(x, i) }", into=["Squeeze"]),
-    refuses("Squeeze of bfloat16", 13, 11, "(bfloat16[2,1] x) => (bfloat16[2] y) <int64[1] i = {1}> { y = Squeeze(x, i) }", because="bfloat16"),
-]  # fmt: skip
+    rewrites("Squeeze one", 11, 13, attribute(S, "2,1,3,1", "2,3,1", "1"), into=[S]),
+    rewrites("Squeeze two", 11, 13, attribute(S, "2,1,3,1", "2,3", "1,3"), into=[S]),
+    rewrites("Squeeze negative", 11, 13, attribute(S, "2,1,3,1", "2,3", "-1,1"), into=[S]),
+    rewrites("Squeeze", 1, 25, attribute(S, "1,3", "3", "0"), into=[S]),
+    keeps("Squeeze all", 11, 13, attribute(S, "2,1,3,1", "2,3")),
+    keeps("Squeeze all", 13, 11, attribute(S, "2,1,3,1", "2,3")),
+    rewrites("Squeeze one", 13, 11, constant(S, "2,1,3,1", "2,3,1", "1"), into=[S]),
+    rewrites("Squeeze two", 13, 11, constant(S, "2,1,3,1", "2,3", "1,-1"), into=[S]),
+    rewrites("Squeeze of an unknown batch", 13, 11, constant(S, "N,1,3", "N,3", "1"), into=[S]),
+    rewrites("Squeeze negative", 13, 10, constant(S, "2,1,3,1", "2,3", "1,-1")),
+    rewrites("Squeeze negative", 11, 10, attribute(S, "2,1,3,1", "2,3", "-1,1")),
+    rewrites("Squeeze at run time", 13, 11, run_time(S, "2,1,4,1", "?,?", 2), feeds={"i": [-1, 1]}),
+    rewrites("Squeeze at run time", 13, 9, run_time(S, "2,1,4,1", "?,?,?", 1), feeds={"i": [-1]}),
+    rewrites(
+        "Squeeze of int8", 25, 1, "(int8[2,1] x) => (int8[2] y) <int64[1] i = {1}> { y = Squeeze(x, i) }", into=[S]
+    ),
+    rewrites(
+        "Squeeze twice by one constant",
+        13,
+        12,
+        "(float[1,2,1] x, float[1,2,2] z) => (float[2,1] y, float[2,2] w) <int64[1] i = {0}> "
+        "{ y = Squeeze(x, i) w = Squeeze(z, i) }",
+        into=[S, S],
+    ),
+    rewrites(
+        "Squeeze by a constant with another use",
+        13,
+        11,
+        "(float[1,2] x) => (float[2] y, int64[1] j) <int64[1] i = {0}> { y = Squeeze(x, i) j = Neg(i) }",
+        into=[S, "Neg"],
+    ),
+    refuses(
+        "Squeeze of bfloat16",
+        13,
+        11,
+        "(bfloat16[2,1] x) => (bfloat16[2] y) <int64[1] i = {1}> { y = Squeeze(x, i) }",
+        because="bfloat16",
+    ),
+]
 
 UNSQUEEZE: list[Row] = [
-    rewrites("Unsqueeze one", 11, 13, "(float[2,3] x) => (float[2,1,3] y) { y = Unsqueeze<axes=[1]>(x) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze two", 11, 13, "(float[2,3] x) => (float[1,2,3,1] y) { y = Unsqueeze<axes=[0,3]>(x) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze negative", 11, 13, "(float[2,3] x) => (float[2,3,1] y) { y = Unsqueeze<axes=[-1]>(x) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze a scalar", 1, 25, "(float x) => (float[1,1] y) { y = Unsqueeze<axes=[0,1]>(x) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze one", 13, 11, "(float[2,3] x) => (float[2,1,3] y) <int64[1] i = {1}> { y = Unsqueeze(x, i) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze two out of order", 13, 11, "(float[2,3] x) => (float[1,2,3,1] y) <int64[2] i = {3,0}> { y = Unsqueeze(x, i) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze negative", 13, 11, "(float[2,3] x) => (float[2,1,3] y) <int64[1] i = {-2}> { y = Unsqueeze(x, i) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze negative", 13, 10, "(float[2,3] x) => (float[2,1,3,1] y) <int64[2] i = {-1,1}> { y = Unsqueeze(x, i) }"),
-    rewrites("Unsqueeze negative", 11, 10, "(float[2,3] x) => (float[2,3,1] y) { y = Unsqueeze<axes=[-1]>(x) }"),
-    rewrites("Unsqueeze at run time", 13, 11, "(float[2,4] x, int64[2] i) => (float[?,?,?,?] y) { y = Unsqueeze(x, i) }", feeds={"i": [-1, 1]}),
-    rewrites("Unsqueeze at run time", 13, 9, "(float[2,4] x, int64[1] i) => (float[?,?,?] y) { y = Unsqueeze(x, i) }", feeds={"i": [-1]}),
-    rewrites("Unsqueeze of an unknown batch", 13, 11, "(float[N,3] x) => (float[N,1,3] y) <int64[1] i = {1}> { y = Unsqueeze(x, i) }", into=["Unsqueeze"]),
-    rewrites("Unsqueeze of strings", 13, 11, "(string[2] x) => (string[2,1] y) <int64[1] i = {1}> { y = Unsqueeze(x, i) }", into=["Unsqueeze"]),
-]  # fmt: skip
+    rewrites("Unsqueeze one", 11, 13, attribute(U, "2,3", "2,1,3", "1"), into=[U]),
+    rewrites("Unsqueeze two", 11, 13, attribute(U, "2,3", "1,2,3,1", "0,3"), into=[U]),
+    rewrites("Unsqueeze negative", 11, 13, attribute(U, "2,3", "2,3,1", "-1"), into=[U]),
+    rewrites("Unsqueeze a scalar", 1, 25, "(float x) => (float[1,1] y) { y = Unsqueeze<axes=[0,1]>(x) }", into=[U]),
+    rewrites("Unsqueeze one", 13, 11, constant(U, "2,3", "2,1,3", "1"), into=[U]),
+    rewrites("Unsqueeze two out of order", 13, 11, constant(U, "2,3", "1,2,3,1", "3,0"), into=[U]),
+    rewrites("Unsqueeze two out of order", 13, 1, constant(U, "2,3", "1,2,3,1", "3,0"), into=[U]),
+    rewrites("Unsqueeze negative", 13, 11, constant(U, "2,3", "2,1,3", "-2"), into=[U]),
+    rewrites("Unsqueeze of an unknown batch", 13, 11, constant(U, "N,3", "N,1,3", "1"), into=[U]),
+    rewrites("Unsqueeze negative", 13, 10, constant(U, "2,3", "2,1,3,1", "-1,1")),
+    rewrites("Unsqueeze negative", 11, 10, attribute(U, "2,3", "2,3,1", "-1")),
+    rewrites("Unsqueeze at run time", 13, 11, run_time(U, "2,4", "?,?,?,?", 2), feeds={"i": [-1, 1]}),
+    rewrites("Unsqueeze at run time", 13, 9, run_time(U, "2,4", "?,?,?", 1), feeds={"i": [-1]}),
+    rewrites(
+        "Unsqueeze of strings",
+        13,
+        11,
+        "(string[2] x) => (string[2,1] y) <int64[1] i = {1}> { y = Unsqueeze(x, i) }",
+        into=[U],
+    ),
+]
 
 # ---- reductions
 
-CUBE = "(float[2,3,4] x) => "
+CUBE = "2,3,4"
+DROP = "keepdims=0"
+NOOP = "noop_with_empty_axes=1"
+
+# A reduction over run-time axes goes one axis at a time, so the rank has to be known.
+RANK = {"ranks": "rank"}
 
 
 def _axes_up(op: str, last: int) -> list[Row]:
     """`last` is the last opset at which `axes` is an attribute."""
-    below, above = last, last + 1
+    above = last + 1
     return [
-        rewrites(f"{op} one", below, above, f"{CUBE} (float[2,1,4] y) {{ y = {op}<axes=[1]>(x) }}", into=[op]),
-        rewrites(f"{op} two, dropped", below, above, f"{CUBE} (float[3] y) {{ y = {op}<axes=[0,-1],keepdims=0>(x) }}", into=[op]),
-        keeps(f"{op} all", below, above, f"{CUBE} (float[1,1,1] y) {{ y = {op}(x) }}"),
-        keeps(f"{op} all, dropped", below, above, f"{CUBE} (float y) {{ y = {op}<keepdims=0>(x) }}"),
-        rewrites(f"{op} from the beginning", 1, above, f"{CUBE} (float[2,3] y) {{ y = {op}<axes=[2],keepdims=0>(x) }}", into=[op]),
-    ]  # fmt: skip
+        rewrites(f"{op} one", last, above, attribute(op, CUBE, "2,1,4", "1"), into=[op]),
+        rewrites(f"{op} two, dropped", last, above, attribute(op, CUBE, "3", "0,-1", DROP), into=[op]),
+        keeps(f"{op} all", last, above, attribute(op, CUBE, "1,1,1")),
+        keeps(f"{op} all, dropped", last, above, attribute(op, CUBE, "", more=DROP)),
+        rewrites(f"{op} from the beginning", 1, above, attribute(op, CUBE, "2,3", "2", DROP), into=[op]),
+    ]
 
 
 def _axes_down(op: str, first: int) -> list[Row]:
     """`first` is the first opset at which `axes` is an input."""
-    above, below = first, first - 1
-    noop = "noop_with_empty_axes=1"
+    below = first - 1
+
+    def at_run_time(name: str, y: str, count: int | str, more: str = "", **columns: object) -> Row:
+        graph = run_time(op, CUBE, y, count, more)
+        return rewrites(f"{op} at run time, {name}", first, below, graph, may_refuse=RANK, **columns)
+
     return [
-        rewrites(f"{op} one", above, below, f"{CUBE} (float[2,1,4] y) <int64[1] i = {{1}}> {{ y = {op}(x, i) }}", into=[op]),
-        rewrites(f"{op} two, dropped", above, below, f"{CUBE} (float[3] y) <int64[2] i = {{0,-1}}> {{ y = {op}<keepdims=0>(x, i) }}", into=[op]),
-        rewrites(f"{op} one, noop", above, below, f"{CUBE} (float[2,1,4] y) <int64[1] i = {{1}}> {{ y = {op}<{noop}>(x, i) }}", into=[op]),
-        keeps(f"{op} all", above, below, f"{CUBE} (float[1,1,1] y) {{ y = {op}(x) }}"),
-        rewrites(f"{op} all by an empty list", above, below, f"{CUBE} (float y) <int64[0] i = {{}}> {{ y = {op}<keepdims=0>(x, i) }}", into=[op]),
-        rewrites(f"{op} all, noop=0", above, below, f"{CUBE} (float[1,1,1] y) {{ y = {op}<noop_with_empty_axes=0>(x) }}", into=[op]),
-        rewrites(f"{op} nothing", above, below, f"{CUBE} (float[2,3,4] y) {{ y = {op}<{noop}>(x) }}"),
-        rewrites(f"{op} nothing by an empty list", above, below, f"{CUBE} (float[2,3,4] y) <int64[0] i = {{}}> {{ y = {op}<{noop}>(x, i) }}"),
-        rewrites(f"{op} negative", above, 10, f"{CUBE} (float[2,3,1] y) <int64[1] i = {{-1}}> {{ y = {op}(x, i) }}"),
-        rewrites(f"{op} at run time", above, below, f"(float[2,3,4] x, int64[2] i) => (float[?,?,?] y) {{ y = {op}(x, i) }}", feeds={"i": [0, -1]}, may_refuse=RANK),
-        rewrites(f"{op} at run time, dropped", above, below, f"(float[2,3,4] x, int64[1] i) => (float[?,?] y) {{ y = {op}<keepdims=0>(x, i) }}", feeds={"i": [-2]}, may_refuse=RANK),
-        rewrites(f"{op} at run time, of none", above, below, f"(float[2,3,4] x, int64[K] i) => (float[?,?,?] y) {{ y = {op}(x, i) }}", dims={"K": 0}, may_refuse=RANK),
-        rewrites(f"{op} at run time, of none, noop", above, below, f"(float[2,3,4] x, int64[K] i) => (float[?,?,?] y) {{ y = {op}<{noop}>(x, i) }}", dims={"K": 0}, may_refuse=RANK),
-    ]  # fmt: skip
+        rewrites(f"{op} one", first, below, constant(op, CUBE, "2,1,4", "1"), into=[op]),
+        rewrites(f"{op} two, dropped", first, below, constant(op, CUBE, "3", "0,-1", DROP), into=[op]),
+        rewrites(f"{op} one, noop", first, below, constant(op, CUBE, "2,1,4", "1", NOOP), into=[op]),
+        keeps(f"{op} all", first, below, attribute(op, CUBE, "1,1,1")),
+        rewrites(f"{op} all by an empty list", first, below, constant(op, CUBE, "", "", DROP), into=[op]),
+        rewrites(
+            f"{op} all, noop=0", first, below, attribute(op, CUBE, "1,1,1", more="noop_with_empty_axes=0"), into=[op]
+        ),
+        rewrites(f"{op} nothing", first, below, attribute(op, CUBE, CUBE, more=NOOP)),
+        rewrites(f"{op} nothing by an empty list", first, below, constant(op, CUBE, CUBE, "", NOOP)),
+        rewrites(f"{op} negative", first, 10, constant(op, CUBE, "2,3,1", "-1")),
+        at_run_time("two", "?,?,?", 2, feeds={"i": [0, -1]}),
+        at_run_time("one, dropped", "?,?", 1, DROP, feeds={"i": [-2]}),
+        at_run_time("an empty list", "?,?,?", "K", dims={"K": 0}),
+        at_run_time("an empty list, noop", "?,?,?", "K", NOOP, dims={"K": 0}),
+    ]
 
 
 def _negative(op: str) -> list[Row]:
     return [
-        rewrites(f"{op} negative", 11, 10, f"{CUBE} (float[2,3,1] y) {{ y = {op}<axes=[-1]>(x) }}", into=[op]),
-        rewrites(f"{op} two negative, dropped", 12, 1, f"{CUBE} (float[3] y) {{ y = {op}<axes=[-1,0],keepdims=0>(x) }}", into=[op]),
-        keeps(f"{op} positive", 11, 10, f"{CUBE} (float[2,3,1] y) {{ y = {op}<axes=[2]>(x) }}"),
-        keeps(f"{op} all", 11, 1, f"{CUBE} (float[1,1,1] y) {{ y = {op}(x) }}"),
-    ]  # fmt: skip
+        rewrites(f"{op} negative", 11, 10, attribute(op, CUBE, "2,3,1", "-1"), into=[op], may_refuse=RANK),
+        rewrites(
+            f"{op} two negative, dropped", 12, 1, attribute(op, CUBE, "3", "-1,0", DROP), into=[op], may_refuse=RANK
+        ),
+        keeps(f"{op} positive", 11, 10, attribute(op, CUBE, "2,3,1", "2")),
+        keeps(f"{op} all", 11, 1, attribute(op, CUBE, "1,1,1")),
+    ]
 
 
 AT_18 = (
@@ -103,19 +168,44 @@ AT_18 = (
     "ReduceLogSumExp",
     "ReduceSumSquare",
 )
-ARG = ("ArgMax", "ArgMin")
 
 REDUCTIONS: list[Row] = [
     *_axes_up("ReduceSum", 12),
     *_axes_down("ReduceSum", 13),
     *_negative("ReduceSum"),
     *(row for op in AT_18 for row in (*_axes_up(op, 17), *_axes_down(op, 18), *_negative(op))),
-    rewrites("ReduceSum of integers", 13, 11, "(int64[2,3] x) => (int64[2] y) <int64[1] i = {1}> { y = ReduceSum<keepdims=0>(x, i) }", into=["ReduceSum"]),
-    rewrites("ReduceMax of no columns kept", 18, 13, "(float[N,3] x) => (float[N,1] y) <int64[1] i = {1}> { y = ReduceMax(x, i) }", dims={"N": 0}, into=["ReduceMax"]),
-    rewrites("ReduceMean over computed and constant axes", 18, 13, "(float[2,3,4] x) => (float[2] y) <int64[1] i = {1}, int64[1] j = {2}> { k = Concat<axis=0>(i, j) y = ReduceMean<keepdims=0>(x, k) }"),
-    *(rewrites(f"{op} negative", 11, 10, f"{CUBE} (int64[2,1,4] y) {{ y = {op}<axis=-2>(x) }}", into=[op]) for op in ARG),
-    *(keeps(f"{op} positive", 13, 1, f"{CUBE} (int64[2,1,4] y) {{ y = {op}<axis=1>(x) }}") for op in ARG),
-    *(keeps(f"{op} positive", 1, 13, f"{CUBE} (int64[2,4] y) {{ y = {op}<axis=1,keepdims=0>(x) }}") for op in ARG),
-]  # fmt: skip
+    rewrites(
+        "ReduceSum of integers",
+        13,
+        11,
+        "(int64[2,3] x) => (int64[2] y) <int64[1] i = {1}> { y = ReduceSum<keepdims=0>(x, i) }",
+        into=["ReduceSum"],
+    ),
+    rewrites(
+        "ReduceMax of no rows", 18, 13, constant("ReduceMax", "N,3", "N,1", "1"), dims={"N": 0}, into=["ReduceMax"]
+    ),
+    rewrites(
+        "ReduceMean over joined constants",
+        18,
+        13,
+        "(float[2,3,4] x) => (float[2] y) <int64[1] i = {1}, int64[1] j = {2}> "
+        "{ k = Concat<axis=0>(i, j) y = ReduceMean<keepdims=0>(x, k) }",
+    ),
+]
 
-ROWS = [*SQUEEZE, *UNSQUEEZE, *REDUCTIONS]
+
+def _arg(op: str, attributes: str, y: str) -> str:
+    return f"(float[2,3,4] x) => (int64[{y}] y) {{ y = {op}<{attributes}>(x) }}"
+
+
+ARG: list[Row] = [
+    row
+    for op in ("ArgMax", "ArgMin")
+    for row in (
+        rewrites(f"{op} negative", 11, 10, _arg(op, "axis=-2", "2,1,4"), into=[op], may_refuse=RANK),
+        keeps(f"{op} positive", 13, 1, _arg(op, "axis=1", "2,1,4")),
+        keeps(f"{op} positive", 1, 13, _arg(op, "axis=1,keepdims=0", "2,4")),
+    )
+]
+
+ROWS = [*SQUEEZE, *UNSQUEEZE, *REDUCTIONS, *ARG]

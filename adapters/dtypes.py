@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What operators do to values, which decides the dtypes that can carry others through them (see `casts`)."""
+
+from __future__ import annotations
+
+from onnx_convert.casts import ARITHMETIC, EXTREMUM, MOVEMENT, NONE, ORDER
+from onnx_convert.registry import carried
+
+carried(
+    MOVEMENT,
+    *"Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity OneHot Pad Reshape".split(),
+    *"ReverseSequence Scatter ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile Transpose".split(),
+    *"Trilu Unsqueeze Where".split(),
+)
+carried(
+    ORDER,
+    *"ArgMax ArgMin Clip Equal GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool".split(),
+    *"Min NonZero Relu Round Sign TopK Unique".split(),
+)
+carried(ARITHMETIC, *"Add Div Mul Sqrt Sub".split())
+carried(EXTREMUM, *"ReduceMax ReduceMin".split())
+
+# The dtype decides what these compute, or is an attribute of theirs.
+carried(
+    NONE,
+    *"Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Constant".split(),
+    *"ConstantOfShape DequantizeLinear DynamicQuantizeLinear EyeLike Multinomial QLinearConv QLinearMatMul".split(),
+    *"QuantizeLinear RandomNormal RandomNormalLike RandomUniform RandomUniformLike Shape Size".split(),
+)

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax, LogSoftmax, Hardmax.
+
+11: `axis` may be negative.
+13: below, the input is flattened to 2-D at `axis` (default 1) and normalised over all that follows; from 13 on `axis`
+(default -1) alone is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx_convert.adapters.shapes import rows, three_dimensions
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+FAMILY = ("Softmax", "LogSoftmax", "Hardmax")
+
+
+@upgrade(*FAMILY, at=13)
+def normalise_one_axis(node: Node, op: Emitter) -> Value:
+    """One axis is what was flattened if it is the last; otherwise flatten, normalise, and restore the shape."""
+    x, axis = node.input(0), node.attr("axis")
+    if axis == -1 or x.rank is not None and axis % max(x.rank, 1) == x.rank - 1:
+        return op.same(axis=-1)
+    shape = op.Shape(x)
+    flat = op.Flatten(x, axis=axis)
+    return op.Reshape(op.same(flat, axis=-1), shape)
+
+
+@downgrade(*FAMILY, at=13)
+def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
+    """The last axis needs nothing; another one is moved there by a Transpose, and back."""
+    x, axis = node.input(0), node.attr("axis")
+    rank = x.rank
+    if rank is None:
+        return _normalise_in_three_dimensions(node, op, axis)
+    axis %= max(rank, 1)
+    if axis >= rank - 1:
+        return op.same(axis=axis)
+    swap = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
+    moved = op.Transpose(x, perm=swap)
+    return op.Transpose(op.same(moved, axis=rank - 1), perm=swap)
+
+
+def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
+    """Whatever the rank: reshape to [before, axis, after], put the axis last, normalise rows, undo."""
+    x = node.input(0)
+    shape = op.Shape(x)
+    if axis == -1:
+        flat = op.Reshape(x, rows(op, shape))
+        return op.Reshape(op.same(flat, axis=1), shape)
+    blocks = op.Reshape(x, three_dimensions(op, shape, axis))
+    turned = op.Transpose(blocks, perm=[0, 2, 1])
+    flat = op.Reshape(turned, rows(op, op.Shape(turned)))
+    back = op.Transpose(op.Reshape(op.same(flat, axis=1), op.Shape(turned)), perm=[0, 2, 1])
+    return op.Reshape(back, shape)
+
+
+@downgrade(*FAMILY, at=11)
+def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
+    """A negative axis counts from the end of a known rank; the last one needs no rank."""
+    x, axis = node.input(0), node.attr("axis")
+    if axis >= 0:
+        return op.same()
+    if x.rank is not None or axis != -1:
+        return op.same(axis=axis + node.rank(0))
+    flat = op.Reshape(x, rows(op, op.Shape(x)))
+    return op.Reshape(op.same(flat, axis=1), op.Shape(x))

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conversion from end to end: open, plan, check, apply; writing is asked for apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import onnx
+from onnx import ModelProto
+
+import onnx_convert.adapters  # noqa: F401  (fills the registry)
+from onnx_convert import checks, edits, irversion, modelfile, opsets, plugins, registry, structure
+from onnx_convert.engine import Options
+from onnx_convert.errors import InvalidModelError, RefusedError, UsageError
+from onnx_convert.planner import Planner
+from onnx_convert.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    from onnx import TensorProto
+
+    from onnx_convert.edits import ModelEdit
+    from onnx_convert.errors import Refusal
+    from onnx_convert.modelfile import ModelFile, Progress
+
+Model = Any  # a path, bytes, a ModelProto or an onnx_ir.Model
+Target = int | str | Mapping[str, int | str]
+
+
+class Conversion:
+    """A converted model and the report of what was done. Holds the source file open until it is closed or dropped."""
+
+    def __init__(self, proto: ModelProto, report: Report, source: ModelFile | None, wrap: Callable[[ModelProto], Any]):
+        self.report = report
+        self._proto = proto
+        self._source = source
+        self._wrap = wrap
+        self._model: Any = None
+
+    @property
+    def model(self) -> Any:
+        """The converted model, of the kind that was given: a ModelProto for a ModelProto, an onnx_ir.Model for one.
+
+        For a path it is a ModelProto with the embedded weights read in; external data stay external.
+        """
+        if self._model is None:
+            proto = self._source.materialise(self._proto) if self._source else self._proto
+            self._model = self._wrap(proto)
+        return self._model
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything about the model is different."""
+        return self.report.changed
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external: str = "keep",
+        external_name: str | None = None,
+        size_threshold: int = modelfile.PAYLOAD_MINIMUM,
+        overwrite_data: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Writes the model, whole or not at all, and completes the report.
+
+        `external` says what becomes of weights: "keep" them embedded or external as they are, "save" those of at least
+        `size_threshold` bytes to one data file (`external_name`, beside the model), or "embed" external ones. External
+        data follow into another folder; an existing data file is replaced only with `overwrite_data`. `progress` is
+        called with bytes done, all bytes, and the file's name. Raises UsageError, InvalidModelError (data files that
+        are not there) and OSError.
+        """
+        written = modelfile.write(
+            self._proto,
+            path,
+            self._source,
+            external=modelfile.External(external),
+            external_name=external_name,
+            size_threshold=size_threshold,
+            overwrite=overwrite_data,
+            progress=progress,
+        )
+        self.report.destination = str(path)
+        self.report.data_files = [str(file) for file in written.data_files]
+        self.report.shared_data = [str(file) for file in written.shared_data]
+        if written.switched_to_external:
+            self.report.notes.append("embedded it would exceed 2 GiB: its weights went to a data file")
+        return self.report
+
+    def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
+        """Writes the model to a binary stream; external data stay where they are, or are embedded."""
+        modelfile.write_stream(self._proto, stream, self._source, external=modelfile.External(external))
+
+    def close(self) -> None:
+        """Lets go of the source file."""
+        if self._source is not None:
+            self._source.close()
+
+    def __enter__(self) -> Conversion:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Request:
+    """What the user asked for, before the model is known."""
+
+    to: Target | None
+    options: Options
+    keep_functions: bool
+    ir_version: int | None
+
+
+def convert(
+    model: Model,
+    to: Target | None = None,
+    *,
+    types: str = "refuse",
+    exact: bool = False,
+    allow: Collection[str] = (),
+    strict: bool = False,
+    keep_functions: bool = False,
+    ir_version: int | None = None,
+    in_place: bool = False,
+) -> Conversion:
+    """Carries a model to another opset without changing what it computes.
+
+    Args:
+        model: a path, the bytes of a file, a `ModelProto` or an `onnx_ir.Model`; not changed unless `in_place`.
+        to: an ai.onnx opset, "latest", or opsets by domain, `{"ai.onnx": 14, "ai.onnx.ml": 3}`. ai.onnx.ml follows
+            ai.onnx to the opset of the same ONNX release unless it is named.
+        types: what becomes of a dtype that the target's operator does not take: "refuse" it, "cast" to a wider dtype
+            and back where that is exact, or "cast-rounding" also where the rounding differs.
+        exact: refuse rewrites whose float rounding may differ.
+        allow: {"conditional"} allows rewrites that are right only under a condition on the data.
+        strict: refuse what has to be assumed because a dtype cannot be known.
+        keep_functions: do not expand model-local functions for the sake of an old IR version.
+        ir_version: the IR version to stamp, instead of the one that goes with the opset.
+        in_place: change a `ModelProto` itself; its weights are then not copied.
+
+    Raises:
+        RefusedError: some nodes cannot be carried; nothing is changed.
+        InvalidModelError: the model cannot be read or makes no sense.
+        UsageError: the request makes no sense.
+    """
+    request = _request(to, types, exact, allow, strict, keep_functions, ir_version)
+    started = time.perf_counter()
+    source, original, wrap = _open(model)
+    if in_place and not isinstance(model, ModelProto):
+        raise UsageError("in_place needs a ModelProto; to replace a file, save to its path")
+    try:
+        proto = original
+        if isinstance(model, ModelProto) and not in_place:
+            proto = ModelProto()
+            proto.CopyFrom(original)
+        report, edit = _plan(proto, request, _reader(source), _shown(model))
+        edits.apply(edit, proto)
+    except BaseException:
+        if source is not None:
+            source.close()
+        raise
+    report.seconds = time.perf_counter() - started
+    return Conversion(proto, report, source, wrap)
+
+
+def plan(
+    model: Model,
+    to: Target | None = None,
+    *,
+    types: str = "refuse",
+    exact: bool = False,
+    allow: Collection[str] = (),
+    strict: bool = False,
+    keep_functions: bool = False,
+    ir_version: int | None = None,
+) -> Report:
+    """What `convert` would do, without a model: the same checks, the same errors, the same report."""
+    request = _request(to, types, exact, allow, strict, keep_functions, ir_version)
+    started = time.perf_counter()
+    source, proto, _ = _open(model)
+    try:
+        report, _ = _plan(proto, request, _reader(source), _shown(model))
+    finally:
+        if source is not None:
+            source.close()
+    report.seconds = time.perf_counter() - started
+    return report
+
+
+def convert_version(model: ModelProto, target_version: int) -> ModelProto:
+    """A drop-in for `onnx.version_converter.convert_version`: the model at another ai.onnx opset, as a new object."""
+    converted: ModelProto = convert(model, to=target_version).model
+    return converted
+
+
+# ---- the steps
+
+
+def _plan(
+    proto: ModelProto, request: _Request, read: Callable[[TensorProto], TensorProto], where: str
+) -> tuple[Report, ModelEdit]:
+    """The report and the edit for a model that is only read; RefusedError if there is no way."""
+    imports = _imports(proto, where)
+    target = _target(request.to, imports)
+    report = Report(source=where, ir_version_before=proto.ir_version)
+    report.nodes_before = structure.examine(proto, where)
+    rising = target.get("", 0) > imports.get("", 0)
+    moved = any(imports.get(domain) != version for domain, version in target.items() if domain in imports)
+    opset = target.get("", imports.get("", 0))
+    ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)
+    if moved or request.ir_version is not None:
+        ir_version = irversion.choose(
+            proto, opset, request.ir_version, rising=rising, keep_functions=request.keep_functions
+        )
+    planner = Planner(proto, imports, target, ir_version, request.options, read, report)
+    edit = planner.plan()
+    if report.refusals:
+        raise RefusedError(report.refusals, report, _nearest(proto, request, read, where, imports, report.refusals))
+    if edit.any_change or not rising:
+        known = planner.facts.types if planner.asked else None
+        checks.check(proto, edit, read, planner.attribution, known, report)
+    if planner.session.took_ir3_initializer:
+        report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
+    report.opsets_before = {opsets.shown(domain): version for domain, version in imports.items()}
+    report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
+    report.ir_version_after = ir_version
+    report.nodes_after = edit.count()
+    return report, edit
+
+
+def _nearest(
+    proto: ModelProto,
+    request: _Request,
+    read: Callable[[TensorProto], TensorProto],
+    where: str,
+    imports: dict[str, int],
+    refusals: list[Refusal],
+) -> int | None:
+    """The opset closest to the target that can be reached, confirmed by planning it; None if there is none."""
+    start, aim = imports.get("", 0), _target(request.to, imports).get("", 0)
+    while start != aim:
+        boundaries = [refusal.boundary for refusal in refusals if refusal.domain == "ai.onnx"]
+        if not boundaries or not all(boundaries):
+            return None
+        candidate = max(boundaries) if aim < start else min(boundaries) - 1
+        if not min(start, aim) < candidate < max(start, aim):
+            return None
+        attempt = dataclasses.replace(request, to=candidate, ir_version=None)
+        try:
+            _attempt(proto, attempt, read, where)
+        except RefusedError as error:
+            refusals, aim = list(error.refusals), candidate
+        else:
+            return candidate
+    return None
+
+
+def _attempt(proto: ModelProto, request: _Request, read: Callable[[TensorProto], TensorProto], where: str) -> None:
+    """Plans for the sake of its refusals, without looking for a nearer opset in turn."""
+    imports = _imports(proto, where)
+    target = _target(request.to, imports)
+    report = Report()
+    rising = target.get("", 0) > imports.get("", 0)
+    ir_version = irversion.choose(proto, target[""], None, rising=rising, keep_functions=request.keep_functions)
+    Planner(proto, imports, target, ir_version, request.options, read, report).plan()
+    if report.refusals:
+        raise RefusedError(report.refusals, report)
+
+
+def _imports(proto: ModelProto, where: str) -> dict[str, int]:
+    """The opset of each domain that a model imports; opset 1 where it is too old to say."""
+    found: dict[str, int] = {}
+    for entry in proto.opset_import:
+        domain = opsets.normalise(entry.domain)
+        if found.setdefault(domain, entry.version) != entry.version:
+            raise InvalidModelError(f"{opsets.shown(domain)} is imported at two opsets", where=where)
+        if entry.version < 1:
+            raise InvalidModelError(f"opset {entry.version} of {opsets.shown(domain)} does not exist", where=where)
+        if opsets.is_known(domain) and entry.version > opsets.latest(domain):
+            raise InvalidModelError(
+                f"opset {entry.version} of {opsets.shown(domain)} is newer than the installed onnx {onnx.__version__} "
+                f"knows ({opsets.latest(domain)}); a newer onnx may know it",
+                where=where,
+            )
+    if not found:
+        found[opsets.AI_ONNX] = 1  # IR versions 1 and 2 have no imports
+    return found
+
+
+def _target(to: Target | None, imports: dict[str, int]) -> dict[str, int]:
+    """The opset that each domain goes to. Domains that stay are there too if their operators are known."""
+    asked: dict[str, int | str] = {}
+    if isinstance(to, Mapping):
+        asked = {opsets.normalise(domain): version for domain, version in to.items()}
+    elif to is not None:
+        asked = {opsets.AI_ONNX: to}
+    target = {domain: version for domain, version in imports.items() if opsets.is_known(domain)}
+    for domain, version in asked.items():
+        if not opsets.is_known(domain):
+            plugins.load()
+            if not registry.has_domain(domain):
+                raise UsageError(f"no adapter is registered for domain {domain!r}")
+        target[domain] = _version(domain, version)
+    if opsets.AI_ONNX in asked and opsets.AI_ONNX_ML in imports and opsets.AI_ONNX_ML not in asked:
+        target[opsets.AI_ONNX_ML] = opsets.ml_opset_of(target[opsets.AI_ONNX])
+    return target
+
+
+def _version(domain: str, version: int | str) -> int:
+    if version == "latest":
+        if not opsets.is_known(domain):
+            raise UsageError(f"what the latest opset of {domain!r} is, only its authors know: give a number")
+        return opsets.latest(domain)
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise UsageError(f"{version!r} is not an opset: give a number or 'latest'")
+    if version < 1 or (opsets.is_known(domain) and version > opsets.latest(domain)):
+        newest = opsets.latest(domain) if opsets.is_known(domain) else "..."
+        raise UsageError(
+            f"there is no opset {version} of {opsets.shown(domain)}: the installed onnx {onnx.__version__} "
+            f"knows 1 to {newest}"
+        )
+    return version
+
+
+def _request(
+    to: Target | None,
+    types: str,
+    exact: bool,
+    allow: Collection[str],
+    strict: bool,
+    keep_functions: bool,
+    ir_version: int | None,
+) -> _Request:
+    if types not in ("refuse", "cast", "cast-rounding"):
+        raise UsageError(f"types is 'refuse', 'cast' or 'cast-rounding', not {types!r}")
+    allowed = {allow} if isinstance(allow, str) else set(allow)
+    if allowed - {"conditional"}:
+        raise UsageError(f"only 'conditional' can be allowed, not {min(allowed - {'conditional'})!r}")
+    if exact and (types == "cast-rounding" or allowed):
+        raise UsageError("exact contradicts cast-rounding and allowing conditional rewrites")
+    if to is None and ir_version is None:
+        raise UsageError("say where to: an opset, 'latest', or an IR version")
+    return _Request(to, Options(types, exact, bool(allowed), strict), keep_functions, ir_version)
+
+
+# ---- kinds of models
+
+
+def _open(model: Model) -> tuple[ModelFile | None, ModelProto, Callable[[ModelProto], Any]]:
+    """The file behind a model (None for one in memory), its message, and what turns a message into the given kind."""
+    if isinstance(model, ModelProto):
+        return None, model, lambda proto: proto
+    if isinstance(model, bytes):
+        source = modelfile.open_bytes(model)
+        return source, source.model, lambda proto: proto
+    if isinstance(model, str | os.PathLike):
+        source = modelfile.open_model(model)
+        source.check_external()
+        return source, source.model, lambda proto: proto
+    ir = sys.modules.get("onnx_ir")  # whoever has such a model has imported it
+    if ir is not None and isinstance(model, ir.Model):
+        return None, ir.to_proto(model), ir.from_proto
+    raise UsageError(f"a model is a path, bytes, a ModelProto or an onnx_ir.Model, not {type(model).__name__}")
+
+
+def _reader(source: ModelFile | None) -> Callable[[TensorProto], TensorProto]:
+    return source.tensor if source is not None else lambda tensor: tensor
+
+
+def _shown(model: Model) -> str:
+    return os.fspath(model) if isinstance(model, str | os.PathLike) else f"<{type(model).__name__}>"

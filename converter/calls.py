@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who calls which model-local function, and what all calls of one have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onnx import GraphProto, NodeProto, TypeProto
+
+from onnx_convert import opsets
+from onnx_convert.facts import subgraphs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from onnx import FunctionProto, ModelProto
+
+    from onnx_convert.edits import FunctionKey
+    from onnx_convert.facts import Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A node that calls a function, and the facts of the graphs that it stands in, innermost first."""
+
+    node: NodeProto
+    facts: tuple[Facts, ...]
+
+    def type_of(self, name: str) -> TypeProto | None:
+        """What is known of a value that the call can see."""
+        return next((known for facts in self.facts if (known := facts.type_of(name)) is not None), None)
+
+
+def key_of(node: NodeProto) -> FunctionKey:
+    """The key of the function that a node would call."""
+    return node.domain, node.op_type, getattr(node, "overload", "")
+
+
+def walk(body: GraphProto | FunctionProto, facts: tuple[Facts, ...] = ()) -> Iterator[Call]:
+    """Every node of a body and of the graphs nested in it."""
+    for index, node in enumerate(body.node):
+        yield Call(node, facts)
+        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+            for attribute, position, graph in subgraphs(node):
+                inner = facts[0].child(index, attribute, position, len(graph.node)) if facts else None
+                yield from walk(graph, (inner, *facts) if inner else ())
+
+
+def callees_first(functions: Mapping[FunctionKey, FunctionProto]) -> list[FunctionKey]:
+    """The functions in an order in which each comes after those that it calls."""
+    order: dict[FunctionKey, None] = {}
+    entered: set[FunctionKey] = set()
+
+    def visit(key: FunctionKey) -> None:
+        if key in entered:
+            return
+        entered.add(key)
+        for call in walk(functions[key]):
+            callee = key_of(call.node)
+            if callee in functions:
+                visit(callee)
+        order[key] = None
+
+    for key in functions:
+        visit(key)
+    return list(order)
+
+
+def find(
+    model: ModelProto,
+    functions: Mapping[FunctionKey, FunctionProto],
+    main: Facts,
+    facts_of: Callable[[FunctionKey], Facts],
+) -> dict[FunctionKey, list[Call]]:
+    """Every call of each function, in the main graph and in other functions."""
+    sites: dict[FunctionKey, list[Call]] = {}
+    bodies: list[tuple[GraphProto | FunctionProto, Facts]] = [(model.graph, main)]
+    bodies += [(function, facts_of(key)) for key, function in functions.items()]
+    for body, facts in bodies:
+        for call in walk(body, (facts,)):
+            key = key_of(call.node)
+            if key in functions:
+                sites.setdefault(key, []).append(call)
+    return sites
+
+
+def common_inputs(function: FunctionProto, sites: list[Call]) -> dict[str, TypeProto]:
+    """The type of each formal input, as far as all calls agree on it."""
+    found: dict[str, TypeProto] = {}
+    for index, name in enumerate(function.input):
+        actual = [
+            call.type_of(call.node.input[index]) if index < len(call.node.input) else None for call in sites
+        ]
+        agreed = _common(actual)
+        if agreed is not None:
+            found[name] = agreed
+    return found
+
+
+def _common(types: list[TypeProto | None]) -> TypeProto | None:
+    """What several types agree on: None if nothing, a tensor type without the dimensions that differ otherwise."""
+    if not types or any(kind is None for kind in types):
+        return None
+    first = types[0]
+    assert first is not None
+    agreed = TypeProto()
+    agreed.CopyFrom(first)
+    for kind in types[1:]:
+        assert kind is not None
+        if kind == agreed:
+            continue
+        if kind.WhichOneof("value") != "tensor_type" or not agreed.HasField("tensor_type"):
+            return None
+        if kind.tensor_type.elem_type != agreed.tensor_type.elem_type:
+            return None
+        if not kind.tensor_type.HasField("shape") or len(kind.tensor_type.shape.dim) != len(
+            agreed.tensor_type.shape.dim
+        ):
+            agreed.tensor_type.ClearField("shape")
+        elif agreed.tensor_type.HasField("shape"):
+            for mine, other in zip(agreed.tensor_type.shape.dim, kind.tensor_type.shape.dim, strict=True):
+                if mine != other:
+                    mine.Clear()
+    return agreed
+
+
+def all_names(model: ModelProto) -> set[str]:
+    """Every name of a node or value anywhere in a model."""
+    names: set[str] = set()
+    bodies: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
+    for training in model.training_info:
+        bodies += [training.initialization, training.algorithm]
+    for body in bodies:
+        _collect(body, names)
+    return names
+
+
+def _collect(body: GraphProto | FunctionProto, names: set[str]) -> None:
+    if isinstance(body, GraphProto):
+        for values in (body.input, body.output, body.value_info, body.initializer):
+            names.update(value.name for value in values)
+        names.update(tensor.values.name for tensor in body.sparse_initializer)
+    else:
+        names.update(body.input)
+        names.update(body.output)
+    for node in body.node:
+        names.add(node.name)
+        names.update(node.output)
+        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+            for _, _, graph in subgraphs(node):
+                _collect(graph, names)

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a skeleton becomes bytes again: the plan of a model file, and of the data file beside it.
+
+A skeleton is serialised, the tensors in it that are placeholders or external are found by the mark that both carry,
+and each is replaced by a list of pieces. Nothing is read or written here but what a conversion to raw elements needs.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import ModelProto, NodeProto, TensorProto
+
+from onnx_convert.errors import InternalError, UsageError
+from onnx_convert.wire import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    Kind,
+    Memory,
+    Piece,
+    Span,
+    Trail,
+    joined,
+    length,
+    records,
+    rewrite,
+    varint,
+)
+
+if TYPE_CHECKING:
+    from onnx_convert.modelfile import ModelFile
+
+ALIGNMENT = 4096
+"""Where tensors begin in a data file: at pages, so that runtimes can map them."""
+
+_FLOAT, _INT32, _INT64, _RAW, _DOUBLE, _UINT64 = 4, 5, 7, 9, 10, 11
+_NAMES = {
+    _FLOAT: "float_data",
+    _INT32: "int32_data",
+    6: "string_data",
+    _INT64: "int64_data",
+    _RAW: "raw_data",
+    _DOUBLE: "double_data",
+    _UINT64: "uint64_data",
+}
+PAYLOAD_TAGS = frozenset(
+    [number << 3 | BYTES for number in _NAMES]
+    + [number << 3 | VARINT for number in (_INT32, _INT64, _UINT64)]  # repeated numbers may also come unpacked
+    + [_FLOAT << 3 | FIXED32, _DOUBLE << 3 | FIXED64]
+)
+_RAW_TAG = varint(_RAW << 3 | BYTES)
+
+# Every external tensor, a placeholder too, has this in its serialised form.
+_EXTERNAL_MARK = re.compile(rb"\x0a\x08location\x12")
+
+# Bits of an element, by the numbers of TensorProto.DataType (their names come and go with the release of onnx).
+_BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
+_BITS |= dict.fromkeys((1, 6, 12), 32) | dict.fromkeys((7, 11, 13, 14), 64) | {15: 128}
+_BITS |= dict.fromkeys((25, 26), 2) | dict.fromkeys((21, 22, 23), 4) | dict.fromkeys((27, 28), 6)
+
+
+class External(Enum):
+    """What becomes of the weights on writing."""
+
+    KEEP = "keep"
+    """Embedded stay embedded, external stay external."""
+    SAVE = "save"
+    """Embedded ones go to one data file beside the model."""
+    EMBED = "embed"
+    """External ones move into the model."""
+
+
+class Layout:
+    """How a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new data file."""
+
+    def __init__(self, file: ModelFile, external: External, data_name: str = "", threshold: int = 0) -> None:
+        self.file = file
+        self.external = external
+        self.data_name = data_name
+        self.threshold = threshold
+        self.data: list[Piece] = []
+        self.data_size = 0
+        self.external_tensors: list[TensorProto] = []
+        self._spliced = 0
+
+    def of(self, model: ModelProto) -> list[Piece]:
+        """The pieces of the model file. To be called once; InternalError if a placeholder cannot be put back."""
+        data = serialised(model)
+        self._bytes = Memory(data)
+        marks = [match.start() for match in _EXTERNAL_MARK.finditer(data)]
+
+        def enter(start: int, stop: int) -> bool:
+            if self.external is External.SAVE and stop - start >= self.threshold:
+                return True
+            index = bisect_left(marks, start)
+            return index < len(marks) and marks[index] < stop
+
+        pieces = rewrite(self._bytes, 0, len(data), enter, self._edit) or [Span(self._bytes, 0, len(data))]
+        if self._spliced != data.count(self.file.mark.encode()):
+            raise InternalError("a placeholder stands where no tensor belongs")
+        return pieces
+
+    def _edit(self, start: int, stop: int, trail: Trail) -> list[Piece] | None:
+        tensor = TensorProto.FromString(self._bytes.read(start, stop))
+        if self.file.is_placeholder(tensor):
+            bare, stretches, location = self.file.split(tensor)
+            self._spliced += len(tensor.external_data) - len(bare.external_data)
+            return self._outside(bare, stretches, trail) or [bare.SerializeToString(), *stretches, location]
+        if tensor.data_location != TensorProto.EXTERNAL:
+            stretches = [
+                Span(self._bytes, at, end)
+                for tag, at, _, end in records(self._bytes, start, stop)
+                if tag in PAYLOAD_TAGS
+            ]
+            return self._outside(tensor, stretches, trail)
+        if any(str(entry.value).startswith("\0") for entry in tensor.external_data):
+            raise InternalError(f"tensor {tensor.name!r} is a placeholder of another file")
+        if self.external is External.EMBED and tensor.data_type != TensorProto.STRING:
+            span = self.file.extent(tensor)
+            return [embedded(tensor).SerializeToString(), _RAW_TAG, varint(len(span)), span]
+        self.external_tensors.append(tensor)
+        return None
+
+    def _outside(self, tensor: TensorProto, stretches: list[Span], trail: Trail) -> list[Piece] | None:
+        """The tensor as one that lies in the data file, where it is put; None if it stays embedded."""
+        if self.external is not External.SAVE or not self._may_move(trail):
+            return None
+        raw = _as_raw(tensor.data_type, stretches)
+        if raw is None or length(raw) < self.threshold:
+            return None
+        gap = -self.data_size % ALIGNMENT
+        offset = self.data_size + gap
+        self.data += [bytes(gap), *raw]
+        self.data_size = offset + length(raw)
+        moved = embedded(tensor)
+        moved.data_location = TensorProto.EXTERNAL
+        for key, value in ("location", self.data_name), ("offset", offset), ("length", length(raw)):
+            moved.external_data.add(key=key, value=str(value))
+        return [moved.SerializeToString()]
+
+    def _may_move(self, trail: Trail) -> bool:
+        """Initializers and the tensors of Constant nodes: runtimes look for external data nowhere else."""
+        if trail[-1][0] is Kind.ATTRIBUTE and trail[-2][0] is Kind.NODE:
+            node = NodeProto.FromString(self._bytes.read(*trail[-2][1:]))
+            return node.op_type == "Constant" and node.domain in ("", "ai.onnx")
+        return trail[-1][0] is Kind.GRAPH
+
+
+def serialised(model: ModelProto) -> bytes:
+    """The model's bytes; UsageError above protobuf's 2 GiB."""
+    try:
+        data: bytes = model.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        raise UsageError(f"the model in memory cannot be serialised (2 GiB are the most): {error}") from error
+    return data
+
+
+def bytes_needed(tensor: TensorProto) -> int | None:
+    """What the elements take as raw data, by type and shape; None for strings and types that are not known here."""
+    bits = _BITS.get(tensor.data_type)
+    if bits is None:
+        return None
+    elements = 1
+    for dim in tensor.dims:
+        elements *= max(dim, 0)
+    return (elements * bits + 7) // 8
+
+
+def external_data(tensor: TensorProto) -> dict[str, str | bytes]:
+    """The tensor's entries of external data; protobuf hands out a text that is not UTF-8 as bytes."""
+    return {str(entry.key): entry.value for entry in tensor.external_data}
+
+
+def embedded(tensor: TensorProto) -> TensorProto:
+    """The tensor without its elements, and without any word of external data."""
+    bare = TensorProto()
+    bare.CopyFrom(tensor)
+    for name in (*_NAMES.values(), "external_data", "data_location"):
+        bare.ClearField(name)
+    return bare
+
+
+def _as_raw(data_type: int, stretches: list[Span]) -> list[Piece] | None:
+    """What raw_data would hold in place of these payload fields; None where there is no such thing."""
+    values: dict[int, list[Piece]] = {}
+    for span in stretches:
+        for tag, _, start, stop in records(span.source, span.start, span.stop):
+            values.setdefault(tag >> 3, []).append(Span(span.source, start, stop))
+    bits = _BITS.get(data_type)
+    if len(values) != 1 or bits is None:
+        return None
+    (number, pieces), *_ = values.items()
+    if number == _RAW:
+        return pieces[-1:]  # of a field that may be there once, the last one counts
+    if number in (_FLOAT, _DOUBLE):
+        return pieces  # packed or not: little-endian numbers, one after the other
+    if bits == 6:
+        return None  # one element an entry there, four in three bytes here
+    numbers = np.array(getattr(TensorProto.FromString(joined(stretches)), _NAMES[number]))
+    return [numbers.astype(f"<u{max(bits // 8, 1)}").tobytes()]

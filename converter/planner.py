@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans the conversion of a whole model: which functions are expanded, then every body, then what is left over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import GraphProto
+
+from onnx_convert import calls, engine, irversion, leftovers, opsets, view
+from onnx_convert.checks import Attribution
+from onnx_convert.edits import GraphEdit, ModelEdit, function_key
+from onnx_convert.errors import Refusal
+from onnx_convert.facts import Facts
+from onnx_convert.scope import Names, Scope, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx import FunctionProto, ModelProto, TensorProto, TypeProto
+
+    from onnx_convert.engine import FunctionKey, Options, Work
+    from onnx_convert.report import Report
+
+
+class Planner:
+    """One plan for one model. After `plan`, `report` holds the steps and refusals, `attribution` who wrote what."""
+
+    def __init__(
+        self,
+        model: ModelProto,
+        imports: dict[str, int],
+        target: dict[str, int],
+        ir_version: int,
+        options: Options,
+        read: Callable[[TensorProto], TensorProto],
+        report: Report,
+    ) -> None:
+        self.model = model
+        self.imports = imports
+        self.target = target
+        self.ir_version = ir_version
+        self.options = options
+        self.read = read
+        self.report = report
+        self.attribution = Attribution()
+        self.session = Session(model.ir_version or 3, ir_version, Names(lambda: calls.all_names(model)), read)
+        self.facts = Facts(self._infer, len(model.graph.node))
+        self.asked = False
+        self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
+        self._sites: dict[FunctionKey, list[calls.Call]] | None = None
+
+    def _infer(self) -> GraphProto:
+        self.asked = True
+        return view.infer(view.build(self.model, None, self.read))
+
+    def plan(self) -> ModelEdit:
+        """The edit that carries the model to the target; where nodes were refused it leaves them as they are."""
+        expanded = {key for key, f in self.functions.items() if irversion.of_function(f) > self.ir_version}
+        run = engine.Engine(
+            self.session, self.target, self.options, self.attribution, self.functions, expanded
+        )
+        kept = []
+        for key in calls.callees_first(self.functions):
+            if key not in expanded:
+                scope, work = self._function(run, key)
+                if work.unknown:  # the calls may know what the body alone does not tell
+                    expanded.add(key)
+                else:
+                    kept.append(scope.edit)
+                    self._take(work)
+        main = Scope(self.model.graph, self.session, self.facts, self.imports)
+        work = run.body(main)
+        self._take(work)
+        training = [scope for scope in self._training(run, main)]
+        edit = ModelEdit(main.edit, kept, [scope.edit for scope in training], expanded, dict(self.target), self.ir_version)
+        leftovers.sweep([main.edit, *edit.training], work.lost)
+        if self.ir_version <= irversion.INPUTS_ONLY:
+            self._initializers_to_inputs(edit)
+        return edit
+
+    def _function(self, run: engine.Engine, key: FunctionKey) -> tuple[Scope, Work]:
+        function = self.functions[key]
+        imports = {opsets.normalise(entry.domain): entry.version for entry in function.opset_import}
+        scope = Scope(function, self.session, Facts(lambda: self._infer_function(key), len(function.node)), imports,
+                      path=f"function {function.name}")  # fmt: skip
+        work = run.body(scope)
+        if not work.unknown:
+            leftovers.sweep([scope.edit], work.lost)
+        return scope, work
+
+    def _infer_function(self, key: FunctionKey) -> GraphProto:
+        """A function's body, inferred from what all its calls have in common."""
+        function = self.functions[key]
+        return view.infer_function(function, self._common_inputs(key), self.model, self.read)
+
+    def _common_inputs(self, key: FunctionKey) -> dict[str, TypeProto]:
+        if self._sites is None:
+            self._sites = calls.find(self.model, self.functions, self.facts, self._function_facts)
+        function = self.functions[key]
+        return calls.common_inputs(function, self._sites.get(key, []))
+
+    def _function_facts(self, key: FunctionKey) -> Facts:
+        return Facts(lambda: self._infer_function(key), len(self.functions[key].node))
+
+    def _training(self, run: engine.Engine, main: Scope) -> list[Scope]:
+        """The graphs of training information, which see the values of the main graph."""
+        scopes = []
+        for training in self.model.training_info:
+            for graph in (training.initialization, training.algorithm):
+                scope = Scope(graph, self.session, Facts(lambda: None), self.imports, main, "training")
+                self._take(run.body(scope))
+                scopes.append(scope)
+        return scopes
+
+    def _take(self, work: Work) -> None:
+        self.report.steps += work.steps
+        self.report.refusals += work.refusals
+        self.report.assumed += work.assumed
+        self.report.inlined += [
+            f"{opsets.shown(key[0])}.{key[1]}" for key in sorted(work.inlined)
+            if f"{opsets.shown(key[0])}.{key[1]}" not in self.report.inlined
+        ]  # fmt: skip
+
+    def _initializers_to_inputs(self, edit: ModelEdit) -> None:
+        """Up to IR version 3 every initializer is an input too, and only the main graph has any."""
+        main = edit.graph
+        graph = self.model.graph
+        given = {value.name for value in graph.input}
+        for nested in main.walk():
+            if nested is not main and isinstance(nested.graph, GraphProto) and nested.graph.initializer:
+                self._hoist(nested, main)
+        for tensor in [*graph.initializer, *main.constants]:
+            if tensor.name not in given and tensor.name not in main.dropped:
+                main.inputs.append(view.typed(tensor.name, tensor.data_type, tensor.dims))
+
+    def _hoist(self, nested: GraphEdit, main: GraphEdit) -> None:
+        taken = {tensor.name for tensor in (*self.model.graph.initializer, *main.constants)}
+        for tensor in nested.graph.initializer:  # type: ignore[union-attr]
+            if tensor.name in nested.dropped:
+                continue
+            if tensor.name in taken:
+                self.report.refusals.append(
+                    Refusal("initializer", "", tensor.name, 0, opsets.DOWN,
+                            f"IR version {self.ir_version} knows no initializers in subgraphs, and the name is taken",
+                            "--ir-version 4, or rename the initializer")
+                )  # fmt: skip
+            main.constants.append(tensor)
+            nested.dropped.add(tensor.name)
+
+

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Adapters of other people: whatever is installed under the entry point group `onnx_convert.adapters`.
+
+Scanned only when a domain occurs that onnx does not define. An entry point names a module that registers its adapters
+when it is imported, or a function that registers them when it is called.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from importlib.metadata import entry_points
+from typing import Final
+
+GROUP: Final = "onnx_convert.adapters"
+
+_log = logging.getLogger(__name__)
+
+
+@lru_cache(maxsize=1)
+def load() -> tuple[str, ...]:
+    """Imports every plug-in once; the names of those that could be loaded. A broken one is logged and passed over."""
+    loaded = []
+    for entry in entry_points(group=GROUP):
+        try:
+            found = entry.load()
+            if callable(found):
+                found()
+        except Exception:
+            _log.warning("the adapters of %r (%s) cannot be loaded", entry.name, entry.value, exc_info=True)
+        else:
+            loaded.append(entry.name)
+    return tuple(loaded)

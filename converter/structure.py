@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The few things that a model must not get wrong for its conversion to mean anything: every value is made once, every
+value that is used is made somewhere, and no node waits for itself. Everything else is onnx's checker's business."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import GraphProto
+
+from onnx_convert import opsets
+from onnx_convert.errors import InvalidModelError
+from onnx_convert.facts import subgraphs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from onnx import FunctionProto, ModelProto, NodeProto
+
+    Body = GraphProto | FunctionProto
+
+
+def examine(model: ModelProto, where: str) -> int:
+    """The number of nodes of the model, subgraphs and functions included. InvalidModelError names what is wrong."""
+    count = _body(model.graph, frozenset(), where, "")
+    visible = frozenset(_given(model.graph))
+    for training in model.training_info:
+        for graph in (training.initialization, training.algorithm):
+            count += _body(graph, visible | {o for n in model.graph.node for o in n.output}, where, "training/")
+    for function in model.functions:
+        count += _body(function, frozenset(), where, f"function {function.name}/")
+    return count
+
+
+def _given(body: Body) -> list[str]:
+    """The names that a body starts with: inputs and initializers, each once."""
+    if not isinstance(body, GraphProto):
+        return list(body.input)
+    names = [value.name for value in body.input]
+    given = set(names)
+    names += [name for tensor in body.initializer if (name := tensor.name) not in given]
+    names += [name for tensor in body.sparse_initializer if (name := tensor.values.name) not in given]
+    return names
+
+
+def _body(body: Body, outer: frozenset[str] | set[str], where: str, path: str) -> int:
+    given = _given(body)
+    seen = set(given)
+    if len(seen) != len(given):
+        twice = next(name for name in given if given.count(name) > 1)
+        raise InvalidModelError(f"{path}{twice!r} is an input or initializer twice", where=where)
+    early: list[tuple[NodeProto, str]] = []
+    holders: list[NodeProto] = []
+    count = 0
+    for node in body.node:
+        count += 1
+        for name in node.input:
+            if name not in seen and name and name not in outer:
+                early.append((node, name))
+        for name in node.output:
+            if name in seen:
+                raise InvalidModelError(f"{path}{name!r} is made twice, by {_shown(node)} too", where=where)
+            if name:
+                seen.add(name)
+        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+            holders.append(node)
+    if early:
+        _explain(body, early, seen, where, path)
+    for node in holders:
+        for _, _, graph in subgraphs(node):
+            count += _body(graph, outer | seen, where, f"{path}{node.name or node.op_type}/")
+    return count
+
+
+def _explain(body: Body, early: Iterable[tuple[NodeProto, str]], made: set[str], where: str, path: str) -> None:
+    """Raises for a value that nobody makes, and for a cycle; a graph that is merely out of order may pass."""
+    for node, name in early:
+        if name not in made:
+            raise InvalidModelError(f"{path}{name!r}, an input of {_shown(node)}, is not made anywhere", where=where)
+    waiting = list(body.node)
+    ready = made - {output for node in waiting for output in node.output}
+    while waiting:
+        stuck = []
+        for node in waiting:
+            if all(not name or name in ready or name not in made for name in node.input):
+                ready.update(node.output)
+            else:
+                stuck.append(node)
+        if len(stuck) == len(waiting):
+            raise InvalidModelError(f"{path}the graph has a cycle through {_shown(stuck[0])}", where=where)
+        waiting = stuck
+
+
+def _shown(node: NodeProto) -> str:
+    return f"{node.op_type} {node.name or next(iter(node.output), '')!r}"

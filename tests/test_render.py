@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports and refusals as people see them: the text line by line, and that a terminal loses none of it."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+
+import pytest
+from rich.console import Console
+
+from onnx_convert import render
+from onnx_convert.errors import Refusal
+from onnx_convert.report import Report, Step
+
+REPORT = Report(
+    opsets_before={"ai.onnx": 21, "ai.onnx.ml": 5, "com.microsoft": 1},
+    opsets_after={"ai.onnx": 13, "ai.onnx.ml": 3, "com.microsoft": 1},
+    ir_version_before=10,
+    ir_version_after=7,
+    nodes_before=120,
+    nodes_after=163,
+    steps=Counter(
+        {
+            Step("Softmax", "", 13, "down", "normalise_trailing_axes", "equivalent"): 4,
+            Step("Softmax", "", 13, "down", "keep_last_axis", "equivalent"): 2,
+            Step("Resize", "", 19, "down", "drop_policy", "conditional", "every image has the same size"): 1,
+        }
+    ),
+    inlined=["pkg.Gelu"],
+    assumed=["a", "b", "c", "d", "e"],
+    warnings=["the shape of [bold]x[/bold] was wrong before"],
+    notes=["an initializer counts as constant"],
+    shared_data=["weights.bin"],
+)
+
+
+REFUSALS = [
+    *(
+        Refusal("GridSample", "", f"/head/sample_{n}", 16, "down", "does not exist below opset 16", "stay at opset 16")
+        for n in range(14)
+    ),
+    Refusal("TreeEnsemble", "ai.onnx.ml", "", 5, "down", "has a [set] membership", path="then_branch"),
+    Refusal("GridSample", "", "/tail/sample", 16, "down", "does not exist below opset 16", "use Resize instead"),
+    Refusal("Loop", "", "scan", 0, "down", "an output of it is a sequence of sequences, which no opset can hold"),
+]
+
+
+def test_report_as_text() -> None:
+    assert render.plain(render.report_tables(REPORT)).splitlines() == [
+        "opset       21 -> 13",
+        "ai.onnx.ml  5 -> 3",
+        "IR version  10 -> 7",
+        "nodes       120 -> 163",
+        "inlined     pkg.Gelu",
+        "data        weights.bin (left in place, the output points to it)",
+        "result      conditional: see below",
+        "",
+        "Rewritten  Boundary  Nodes  Form",
+        "Softmax          13      6  equivalent",
+        "Resize           19      1  conditional",
+        "",
+        "condition:  Resize@19 (1 node): every image has the same size",
+        "warning:    the shape of [bold]x[/bold] was wrong before",
+        "assumed:    a, b, c, and 2 more",
+    ]
+
+
+def test_verbose_report_tells_each_rewrite() -> None:
+    text = render.plain(render.report_tables(REPORT, verbose=True))
+    for told in ("com.microsoft  1", "normalise trailing axes", "keep last axis", "a, b, c, d, e", "note:"):
+        assert told in text
+
+
+def test_equal_refusals_are_one_row() -> None:
+    assert render.plain([render.refusal_table(REFUSALS)]).splitlines() == [
+        "Refused                    Nodes  Why",
+        "GridSample@16                 14  does not exist below opset 16",
+        "                                  remedy: stay at opset 16",
+        "                                  nodes: /head/sample_0, /head/sample_1, /head/sample_2, and 11 more",
+        "ai.onnx.ml.TreeEnsemble@5      1  has a [set] membership",
+        "                                  node: then_branch/(unnamed)",
+        "GridSample@16                  1  does not exist below opset 16",
+        "                                  remedy: use Resize instead",
+        "                                  node: /tail/sample",
+        "Loop                           1  an output of it is a sequence of sequences, which no opset can hold",
+        "                                  node: scan",
+    ]
+
+
+def test_a_report_of_nothing_is_empty() -> None:
+    assert render.report_tables(Report(opsets_before={"ai.onnx": 9}, opsets_after={"ai.onnx": 9})) == []
+
+
+@pytest.mark.parametrize("table", [*render.report_tables(REPORT, verbose=True), render.refusal_table(REFUSALS)])
+def test_a_terminal_shows_every_word_within_its_width(table: render.Table) -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, width=80, force_terminal=True, color_system=None, highlight=False)
+    console.print(render.rich([table, "The [last] line."]))
+    shown = stream.getvalue()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert sorted(shown.split()) == sorted(f"{render.plain([table])} The [last] line.".split())
