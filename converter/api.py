@@ -17,6 +17,7 @@ import onnx_convert.adapters  # noqa: F401  (fills the registry)
 from onnx_convert import checks, edits, irversion, modelfile, opsets, plugins, registry, structure
 from onnx_convert.engine import Options
 from onnx_convert.errors import InvalidModelError, RefusedError, UsageError
+from onnx_convert.layout import External
 from onnx_convert.planner import Planner
 from onnx_convert.report import Report
 
@@ -77,16 +78,18 @@ class Conversion:
         called with bytes done, all bytes, and the file's name. Raises UsageError, InvalidModelError (data files that
         are not there) and OSError.
         """
+        started = time.perf_counter()
         written = modelfile.write(
             self._proto,
             path,
             self._source,
-            external=modelfile.External(external),
+            external=External(external),
             external_name=external_name,
             size_threshold=size_threshold,
             overwrite=overwrite_data,
             progress=progress,
         )
+        self.report.seconds += time.perf_counter() - started
         self.report.destination = str(path)
         self.report.data_files = [str(file) for file in written.data_files]
         self.report.shared_data = [str(file) for file in written.shared_data]
@@ -96,7 +99,8 @@ class Conversion:
 
     def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
         """Writes the model to a binary stream; external data stay where they are, or are embedded."""
-        modelfile.write_stream(self._proto, stream, self._source, external=modelfile.External(external))
+        modelfile.write_stream(self._proto, stream, self._source, external=External(external))
+        self.report.destination = "-"
 
     def close(self) -> None:
         """Lets go of the source file."""
@@ -212,6 +216,8 @@ def _plan(
     imports = _imports(proto, where)
     target = _target(request.to, imports)
     report = Report(source=where, ir_version_before=proto.ir_version)
+    report.opsets_before = {opsets.shown(domain): version for domain, version in imports.items()}
+    report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     report.nodes_before = structure.examine(proto, where)
     rising = target.get("", 0) > imports.get("", 0)
     moved = any(imports.get(domain) != version for domain, version in target.items() if domain in imports)
@@ -225,13 +231,11 @@ def _plan(
     edit = planner.plan()
     if report.refusals:
         raise RefusedError(report.refusals, report, _nearest(proto, request, read, where, imports, report.refusals))
-    if edit.any_change or not rising:
+    if edit.any_change or (moved and not rising):
         known = planner.facts.types if planner.asked else None
         checks.check(proto, edit, read, planner.attribution, known, report)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
-    report.opsets_before = {opsets.shown(domain): version for domain, version in imports.items()}
-    report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     report.ir_version_after = ir_version
     report.nodes_after = edit.count()
     return report, edit
@@ -377,4 +381,6 @@ def _reader(source: ModelFile | None) -> Callable[[TensorProto], TensorProto]:
 
 
 def _shown(model: Model) -> str:
-    return os.fspath(model) if isinstance(model, str | os.PathLike) else f"<{type(model).__name__}>"
+    if isinstance(model, str | os.PathLike):
+        return os.fspath(model)
+    return "<stdin>" if isinstance(model, bytes) else f"<{type(model).__name__}>"

@@ -26,9 +26,10 @@ from onnx_convert import render
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from onnx_convert.api import Conversion
+    from onnx_convert.modelfile import Progress
     from onnx_convert.report import Report
 
 STREAM: Final = "-"
@@ -36,7 +37,7 @@ PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
 GROUPS: Final = {
     "Target": ("--to", "--ir-version", "--output", "--in-place", "--check"),
     "Promises": ("--types", "--exact", "--allow", "--strict", "--keep-functions"),
-    "External data": ("--save-external-data", "--embed", "--external-data-size-threshold"),
+    "External data": ("--save-external-data", "--embed", "--overwrite-data", "--external-data-size-threshold"),
     "Other": ("--json", "--quiet", "--verbose", "--debug", "--version", "--help"),
 }
 
@@ -109,6 +110,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     help="weights to a file beside the output",
 )
 @click.option("--embed", is_flag=True, help="weights into the output")
+@click.option("--overwrite-data", is_flag=True, help="replace data files that exist already")
 @click.option(
     "--external-data-size-threshold",
     "size_threshold",
@@ -136,6 +138,7 @@ def main(
     keep_functions: bool,
     external_name: str | None,
     embed: bool,
+    overwrite_data: bool,
     size_threshold: int,
     as_json: bool,
     quiet: bool,
@@ -153,15 +156,15 @@ def main(
     external = "embed" if embed else "keep" if external_name is None else "save"
     if embed and external_name is not None:
         raise click.UsageError("--embed and --save-external-data exclude each other.")
-    if not to and ir_version is None and external == "keep":
+    if not to and ir_version is None:
         raise click.UsageError("Missing option '--to'.")
     if in_place and (output is not None or model == STREAM):
         raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
     if output is None and model == STREAM:
         output = STREAM
     piped = output == STREAM and not check
-    if piped and (as_json or external != "keep"):
-        raise click.UsageError("--json, --embed and --save-external-data need the model in a file: use -o.")
+    if piped and (as_json or external == "save"):
+        raise click.UsageError("--json and --save-external-data need the model in a file: use -o.")
     if piped and sys.stdout.isatty():
         raise click.UsageError("The model would go to the terminal: use -o.")
     for stream in (sys.stdout, sys.stderr):  # a file name need not be text, nor a terminal speak UTF-8
@@ -169,7 +172,7 @@ def main(
             stream.reconfigure(errors="backslashreplace")
     screen = sys.stderr if piped else sys.stdout
 
-    options = {
+    options: dict[str, Any] = {
         "types": types,
         "exact": exact,
         "allow": allow,
@@ -177,7 +180,12 @@ def main(
         "keep_functions": keep_functions,
         "ir_version": ir_version,
     }
-    saving = {"external": external, "external_name": external_name or None, "size_threshold": size_threshold}
+    saving = {
+        "external": external,
+        "external_name": external_name or None,
+        "size_threshold": size_threshold,
+        "overwrite_data": overwrite_data,
+    }
 
     try:
         from onnx_convert import api
@@ -186,11 +194,11 @@ def main(
         if check:
             report = api.plan(source, _target(to), **options)
         else:
-            conversion = api.convert(source, _target(to), **options)
-            report = conversion.report
-            if report.changed or output is not None or external != "keep":
-                path = model if in_place else _destination(model, output, report.opsets_after.get("ai.onnx", 0))
-                _save(conversion, path, saving, bar=not quiet)
+            with api.convert(source, _target(to), **options) as conversion:
+                report = conversion.report
+                if report.changed or output is not None or external != "keep":
+                    path = model if in_place else _destination(model, output, report.opsets_after.get("ai.onnx", 0))
+                    _save(conversion, path, saving, bar=not quiet)
         if as_json:
             _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
         elif not quiet:
@@ -202,23 +210,12 @@ def main(
     return 0
 
 
-def _target(to: Sequence[tuple[str, int | str]]) -> int | str | dict[str, int] | None:
-    """What the API takes: one opset of the default domain as it is, several as a mapping by domain."""
-    if not to:
-        return None
-    if len(to) == 1 and to[0][0] == "ai.onnx":
-        return to[0][1]
-    from onnx_convert import opsets
-
-    target: dict[str, int] = {}
-    for domain, version in to:
-        if domain in target:
-            raise UsageError(f"--to names {domain} twice")
-        known = opsets.normalise(domain)
-        if isinstance(version, str) and not opsets.is_known(known):
-            raise UsageError(f"--to {domain}:latest: the installed onnx does not know this domain")
-        target[domain] = opsets.latest(known) if isinstance(version, str) else version
-    return target
+def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
+    """The opsets by domain, as the API takes them; None if only the IR version is to change."""
+    target = dict(to)
+    if len(target) < len(to):
+        raise UsageError("--to names a domain twice")
+    return target or None
 
 
 def _destination(model: str, output: str | None, opset: int) -> str:
@@ -238,38 +235,39 @@ def _destination(model: str, output: str | None, opset: int) -> str:
 
 def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: bool) -> None:
     if path == STREAM:
-        conversion.write(sys.stdout.buffer)
+        conversion.write(sys.stdout.buffer, external=saving["external"])
         sys.stdout.buffer.flush()
+        conversion.report.destination = STREAM
         return
     with _progress(shown=bar and sys.stderr.isatty()) as progress:
         conversion.save(path, progress=progress, **saving)
 
 
 @contextlib.contextmanager
-def _progress(*, shown: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A function that takes the bytes done and the bytes in all, and draws them once copying has taken a while."""
+def _progress(*, shown: bool) -> Iterator[Progress | None]:
+    """What to tell the progress of a copy, which is drawn once it has taken a while; None if it is not to be shown."""
     with contextlib.ExitStack() as stack:
         started = time.monotonic()
-        draw: Callable[[int, int], None] | None = None
+        draw: Progress | None = None
 
-        def advance(done: int, total: int) -> None:
+        def advance(done: int, total: int, name: str) -> None:
             nonlocal draw
             if draw is None and time.monotonic() - started > PATIENCE:
                 draw = _bar(stack)
             if draw is not None:
-                draw(done, total)
+                draw(done, total, name)
 
         yield advance if shown else None
 
 
-def _bar(stack: contextlib.ExitStack) -> Callable[[int, int], None]:
+def _bar(stack: contextlib.ExitStack) -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
     task = bar.add_task("")
-    return lambda done, total: bar.update(task, completed=done, total=total)
+    return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
 
 
 def _outcome(report: Report, model: str, check: bool) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx.defs import OpSchema
 
 from onnx_convert import opsets
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
@@ -207,13 +208,18 @@ def set_attributes(node: NodeProto, attributes: dict[str, Any], opset: int) -> N
     """Appends attributes to a node, typed as the operator's schema at an opset says; None is left out."""
     if not attributes:
         return
-    schema = opsets.schema_at(node.op_type, opset, opsets.normalise(node.domain))
+    known = opsets.attributes_of(node.op_type, opset, opsets.normalise(node.domain))
     for name, value in attributes.items():
         if value is not None:
-            formal = schema.attributes.get(name) if schema is not None else None
-            node.attribute.append(attribute(name, value, int(formal.type.value) if formal is not None else None))
+            formal = known.get(name)
+            node.attribute.append(attribute(name, value, _KIND_NUMBERS[formal.type] if formal is not None else None))
 
 
+_KIND_NUMBERS: Final = {
+    kind: int(AttributeProto.AttributeType.Value(name))
+    for name, kind in OpSchema.AttrType.__members__.items()
+    if name in AttributeProto.AttributeType.keys()  # noqa: SIM118 (no mapping)
+}
 _SCALARS: Final[dict[int, str]] = {
     AttributeProto.INT: "i",
     AttributeProto.FLOAT: "f",

@@ -182,7 +182,7 @@ class Engine:
         assert fate.rule is not None
         unknown: list[str] = []
         stop = self.target[opsets.normalise(node.domain)]
-        if legality.check(node, fate.rule, stop, scope.type_of, unknown if fate.narrower else None) is not None:
+        if legality.check(node, fate.rule, stop, scope.spelled, unknown if fate.narrower else None) is not None:
             return False
         for name in unknown:
             if self.options.strict:
@@ -193,7 +193,7 @@ class Engine:
 
     def _replace(self, source: NodeProto, moving: NodeProto, opset: int, scope: Scope, work: Work) -> None:
         """Puts what the node becomes at the target in its place; if it cannot get there, records why."""
-        trial = Counter[Step]()
+        trial: list[Step] = []
         crossing: list[Crossing | None] = [None]
         try:
             written = self._carry(moving, opset, scope, work, trial, crossing)
@@ -201,19 +201,18 @@ class Engine:
             self._refuse(source, crossing[0], refuse, scope, work)
             scope.edit.nodes.append(source)
             return
-        work.steps += trial
+        for step in trial:
+            work.steps[step] += 1
         used: set[str] = set()
+        by = (trial[0].rewrite if trial else "", scope.shown(source))
+        domains = scope.edit.domains
         for node in written:
             used |= used_names(node)
+            domains.add(opsets.normalise(node.domain))
+            for name in node.output:
+                self.attribution.by_value[name] = by
         self.session.used |= used
         work.lost += [(scope, name) for name in source.input if name and name not in used]
-        rewrite = next((step.rewrite for step in trial), "")
-        for node in written:
-            opset_domain = opsets.normalise(node.domain)
-            if opset_domain in self.target:
-                scope.edit.domains.add(opset_domain)
-            for name in (node.name, *node.output):
-                self.attribution.by_value[name] = (rewrite, scope.shown(source))
         scope.edit.nodes += written
         scope.edit.changed = True
 
@@ -223,12 +222,13 @@ class Engine:
         opset: int,
         scope: Scope,
         work: Work,
-        steps: Counter[Step],
+        steps: list[Step],
         at: list[Crossing | None],
     ) -> list[NodeProto]:
         """The nodes that one node becomes at the target. `at` tells the caller how far it got."""
         done: list[NodeProto] = []
         pending: list[tuple[NodeProto, int, tuple[object, ...]]] = [(node, opset, ())]
+        start = opset
         while pending:
             moving, opset, lineage = pending.pop()
             domain = opsets.normalise(moving.domain)
@@ -250,7 +250,9 @@ class Engine:
             crossing = registry.route(domain, moving.op_type, opset, stop)
             at[0] = crossing
             if crossing is None:
-                done += self._settle(moving, opset, stop, scope, steps)
+                same = moving.op_type == node.op_type and moving.name == node.name and start <= stop
+                trusted = same and not legality.is_narrower(moving.op_type, start, stop, domain)
+                done += self._settle(moving, opset, stop, scope, steps, trusted=trusted)
                 continue
             step = (domain, moving.op_type, crossing.boundary, crossing.direction)
             if step in lineage:
@@ -260,7 +262,7 @@ class Engine:
         return done
 
     def _cross(
-        self, node: NodeProto, opset: int, crossing: Crossing, scope: Scope, steps: Counter[Step]
+        self, node: NodeProto, opset: int, crossing: Crossing, scope: Scope, steps: list[Step]
     ) -> list[tuple[NodeProto, int]]:
         decision = crossing.decision
         if decision is None:
@@ -280,8 +282,17 @@ class Engine:
             raise InternalError(why, adapter=decision.name, node=scope.shown(node)) from error
         self._promise(op.form, op.condition)
         take_over(op, outcome, decision)
-        steps[Step(node.op_type, opsets.shown(node.domain), crossing.boundary, crossing.direction, decision.name,
-                   op.form, op.condition)] += 1  # fmt: skip
+        steps.append(
+            Step(
+                node.op_type,
+                opsets.shown(node.domain),
+                crossing.boundary,
+                crossing.direction,
+                decision.name,
+                op.form,
+                op.condition,
+            )
+        )
         return op.emitted
 
     def _promise(self, form: str, condition: str) -> None:
@@ -292,14 +303,17 @@ class Engine:
             raise Refuse(f"the only form is {form}, not exact: {condition}", "leave out --exact")
 
     def _settle(
-        self, node: NodeProto, opset: int, stop: int, scope: Scope, steps: Counter[Step]
+        self, node: NodeProto, opset: int, stop: int, scope: Scope, steps: list[Step], *, trusted: bool
     ) -> list[NodeProto]:
-        """A node that has nothing left to cross: as it is if it is legal, in a Cast sandwich if that is allowed."""
+        """A node that has nothing left to cross: as it is if it is legal, in a Cast sandwich if that is allowed.
+
+        `trusted` says that its dtypes must be legal, because its operator took them before and takes no fewer now.
+        """
         domain = opsets.normalise(node.domain)
         rule = legality.rule_of(node.op_type, stop, domain)
         if rule is None:
             return [node]  # a domain that the installed onnx does not define
-        finding = legality.check(node, rule, stop, scope.type_of)
+        finding = legality.check(node, rule, stop, None if trusted else scope.spelled)
         if finding is None:
             return [node]
         if finding.formal is None or finding.remedy:
@@ -310,8 +324,17 @@ class Engine:
         if self.options.types == "refuse" or (sandwich.form == EQUIVALENT and self.options.types == "cast"):
             raise Refuse(finding.reason, sandwich.remedy, boundary=finding.since)
         self._promise(sandwich.form, sandwich.condition)
-        steps[Step(node.op_type, opsets.shown(domain), 0, opsets.DOWN, sandwich.name, sandwich.form,
-                   sandwich.condition)] += 1  # fmt: skip
+        steps.append(
+            Step(
+                node.op_type,
+                opsets.shown(domain),
+                finding.since,
+                opsets.DOWN,
+                sandwich.name,
+                sandwich.form,
+                sandwich.condition,
+            )
+        )
         return sandwich.nodes
 
     def _refuse(self, node: NodeProto, crossing: Crossing | None, why: Refuse, scope: Scope, work: Work) -> None:
@@ -364,9 +387,10 @@ def take_over(op: Emitter, outcome: Outcome, adapter: Adapter) -> None:
         bearer.name, bearer.doc_string = node.name, node.doc_string
         if getattr(node, "metadata_props", None):
             bearer.metadata_props.extend(node.metadata_props)
-    for new, opset in op.emitted:
+    for new, _ in op.emitted:
         for names in (new.input, new.output):
             for index, name in enumerate(names):
                 if name in renamed:
                     names[index] = renamed[name]
-        op.scope.wrote(new, opset)
+    for temporary, name in renamed.items():
+        op.scope.renamed(temporary, name)

@@ -62,6 +62,11 @@ class Rule:
         """The formal parameter of an actual output."""
         return self.outputs[min(index, len(self.outputs) - 1)]
 
+    def source_of(self, index: int) -> int:
+        """The input whose type an output has, -1 if none is bound to it."""
+        formal = self.formal_output(index)
+        return next((i for i, f in enumerate(self.inputs) if f.variable == formal.variable and formal.bound), -1)
+
 
 def _formal(parameter: onnx.defs.OpSchema.FormalParameter, constraints: dict[str, frozenset[str]]) -> Formal:
     variable = parameter.type_str
@@ -145,12 +150,13 @@ def check(
     node: NodeProto,
     rule: Rule,
     opset: int,
-    type_of: Callable[[str], TypeProto | None],
+    spelled_of: Callable[[str], str] | None,
     unknown: list[str] | None = None,
 ) -> Finding | None:
     """The first thing that makes a node illegal at an opset, None if it is legal.
 
-    Inputs and outputs whose type nobody knows are taken to be legal; their names are appended to `unknown`.
+    `spelled_of` gives the type of a value as schemas spell it; without it types are not looked at. Inputs and outputs
+    whose type nobody knows are taken to be legal; their names are appended to `unknown`.
     """
     if rule.deprecated:
         return Finding(f"deprecated at opset {opset}, and no longer legal there")
@@ -165,34 +171,37 @@ def check(
         return Finding(f"{len(node.input)} inputs where opset {opset} takes {_range(rule.min_input, rule.max_input)}")
     if not rule.min_output <= len(node.output) <= rule.max_output:
         return Finding(f"{len(node.output)} outputs where opset {opset} has {_range(rule.min_output, rule.max_output)}")
-    return _check_types(node, rule, opset, type_of, unknown)
+    return _check_types(node, rule, opset, spelled_of, unknown) if spelled_of else None
 
 
 def _check_types(
     node: NodeProto,
     rule: Rule,
     opset: int,
-    type_of: Callable[[str], TypeProto | None],
+    spelled_of: Callable[[str], str],
     unknown: list[str] | None,
 ) -> Finding | None:
-    sides = ((node.input, rule.formal_input, "input"), (node.output, rule.formal_output, "output"))
     bound: dict[str, tuple[str, str]] = {}
-    for names, formal_of, side in sides:
-        for index, name in enumerate(names):
-            if not name:
-                continue
-            known = type_of(name)
-            spelled = type_name(known) if known is not None else ""
-            if not spelled:
-                if unknown is not None:
-                    unknown.append(name)
-                continue
-            formal = formal_of(index)
-            if spelled not in formal.types:
-                return _wrong_type(node, opset, formal, side, spelled)
-            other, kind = bound.setdefault(formal.variable, (formal.name, spelled)) if formal.bound else ("", spelled)
+    for index, name in enumerate(node.input):
+        spelled = spelled_of(name) if name else ""
+        if not spelled:
+            if unknown is not None and name:
+                unknown.append(name)
+            continue
+        formal = rule.formal_input(index)
+        if spelled not in formal.types:
+            return _wrong_type(node, opset, formal, "input", spelled)
+        if formal.bound:
+            other, kind = bound.setdefault(formal.variable, (formal.name, spelled))
             if kind != spelled:
                 return Finding(f"{other} is {kind} and {formal.name} {spelled}; at opset {opset} they have one type")
+    for index, name in enumerate(node.output):
+        formal = rule.formal_output(index)
+        if not name or formal.variable in bound or len(formal.types) == 1:
+            continue  # the inputs have settled it
+        spelled = spelled_of(name)
+        if spelled and spelled not in formal.types:
+            return _wrong_type(node, opset, formal, "output", spelled)
     return None
 
 

@@ -23,7 +23,8 @@ from onnx import ModelProto, StringStringEntryProto, TensorProto
 
 from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.files import Closed, File, delivery
-from onnx_convert.layout import PAYLOAD_TAGS, External, Layout, bytes_needed, embedded, external_data, serialised
+from onnx_convert.layout import PAYLOAD_TAGS, Layout, bytes_needed, embedded, external_data, serialised
+from onnx_convert.layout import External as External
 from onnx_convert.wire import (
     VARINT,
     Memory,
@@ -311,7 +312,7 @@ def write(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Written:
-    """Writes a (converted) skeleton of `source`, or any model (source None), with all its payloads: whole or not at all.
+    """Writes a (converted) skeleton of `source`, or any model (source None), with its payloads; all files or none.
 
     External data follow into another folder. SAVE puts embedded tensors of at least `size_threshold` bytes into
     `external_name`, a file beside the destination ("<destination>.data" if None). A model file is replaced, a data

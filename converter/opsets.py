@@ -8,10 +8,13 @@ A *boundary* is named by the opset that opens it: Softmax@13 lies between opset 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import onnx.defs
 import onnx.helper
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 AI_ONNX: Final = ""
 AI_ONNX_ML: Final = "ai.onnx.ml"
@@ -112,3 +115,10 @@ def may_hold_graphs(operator: str, domain: str = AI_ONNX) -> bool:
         return True
     kinds = (onnx.defs.OpSchema.AttrType.GRAPH, onnx.defs.OpSchema.AttrType.GRAPHS)
     return any(attribute.type in kinds for attribute in schema.attributes.values())
+
+
+@lru_cache(maxsize=None)
+def attributes_of(operator: str, opset: int, domain: str = AI_ONNX) -> Mapping[str, onnx.defs.OpSchema.Attribute]:
+    """The formal attributes of an operator at an opset, by name; empty if it does not exist there."""
+    schema = schema_at(operator, opset, domain)
+    return schema.attributes if schema is not None else {}

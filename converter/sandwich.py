@@ -80,7 +80,7 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
     made.name = f"cast through {' and '.join(dict.fromkeys(through))}"
     for new in made.nodes:
         casting = legality.rule_of(new.op_type, opset, opsets.normalise(new.domain))
-        if new.op_type == "Cast" and (casting is None or legality.check(new, casting, opset, node.scope.type_of)):
+        if new.op_type == "Cast" and (casting is None or legality.check(new, casting, opset, node.scope.spelled)):
             return None
     return made
 
@@ -103,18 +103,18 @@ def _still_wrong(
     node: Node, rule: Rule, opset: int, inputs: list[Value | None], carried: dict[str, tuple[int, int]]
 ) -> Finding | None:
     """What is still illegal about the node once these inputs are cast and its outputs are of the carrier's dtype."""
-    types: dict[str, TypeProto | None] = {}
+    types: dict[str, str] = {}
     trial = type(node.proto)()
     trial.CopyFrom(node.proto)
     del trial.input[:]
     for value in inputs:
         trial.input.append(value.name if value is not None else "")
         if value is not None:
-            types[value.name] = value.type
+            types[value.name] = node.scope.spelled(value.name)
     for index, name in enumerate(node.proto.output):
         _, carrier = carried.get(rule.formal_output(index).variable, (0, 0))
-        types[name] = _tensor(carrier) if carrier else node.scope.type_of(name)
-    return legality.check(trial, rule, opset, lambda name: types.get(name))
+        types[name] = f"tensor({dtype_name(carrier)})" if carrier else node.scope.spelled(name)
+    return legality.check(trial, rule, opset, lambda name: types.get(name, ""))
 
 
 def _tensor(dtype: int) -> TypeProto:

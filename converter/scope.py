@@ -14,7 +14,7 @@ import onnx
 import onnx.shape_inference
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
-from onnx_convert import constants, opsets
+from onnx_convert import constants, legality, opsets
 from onnx_convert.edits import GraphEdit
 
 if TYPE_CHECKING:
@@ -100,6 +100,13 @@ class Scope:
                 self._written[name] = entry
                 self._types.pop(name, None)
 
+    def renamed(self, old: str, new: str) -> None:
+        """Takes note that an adapter's value takes over the name of a source value."""
+        self._written[new] = self._written.pop(old)
+        self._types.pop(new, None)
+        if (known := self._types.pop(old, None)) is not None and not self.facts.type_of(new):
+            self._types[new] = known
+
     def declare(self, name: str, kind: TypeProto) -> None:
         """States the type of a new value where inference need not be asked."""
         self._types[name] = kind
@@ -140,6 +147,28 @@ class Scope:
             return self.parent.type_of(name)
         self._types[name] = known
         return known
+
+    def spelled(self, name: str) -> str:
+        """A value's type as schemas spell it, "tensor(float)"; "" if it is not known.
+
+        That of a value which an adapter wrote mostly follows from the schema: no need to infer its shape as well.
+        """
+        entry = self._written.get(name)
+        if entry is None or name in self._types:
+            known = self.type_of(name)
+            return legality.type_name(known) if known is not None else ""
+        node, opset = entry
+        rule = legality.rule_of(node.op_type, opset, opsets.normalise(node.domain))
+        if rule is not None:
+            index = list(node.output).index(name)
+            source = rule.source_of(index)
+            if 0 <= source < len(node.input) and node.input[source]:
+                return self.spelled(node.input[source])
+            formal = rule.formal_output(index)
+            if len(formal.types) == 1:
+                return next(iter(formal.types))
+        known = self.type_of(name)
+        return legality.type_name(known) if known is not None else ""
 
     def _new_constant(self, name: str) -> TensorProto | None:
         return self.constant_home.new_constants.get(name)
@@ -256,7 +285,10 @@ def _tensor_type(dtype: int, dims: Any) -> TypeProto:
 
 def used_names(node: NodeProto) -> set[str]:
     """The inputs of a node, and what its subgraphs capture from outside."""
-    used = {name for name in node.input if name}
+    used = set(node.input)
+    used.discard("")
+    if not opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+        return used
     for attribute in node.attribute:
         if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
             for graph in (attribute.g, *attribute.graphs):

@@ -33,7 +33,7 @@ _FOLD: Final = "make it a constant (fold constants first), or choose an opset on
 
 def dtype_name(dtype: int) -> str:
     """The name of a TensorProto.DataType as operator schemas spell it: 1 is "float", 16 is "bfloat16"."""
-    return str(TensorProto.DataType.Name(dtype)).lower()  # type: ignore[arg-type]
+    return str(TensorProto.DataType.Name(dtype)).lower()
 
 
 def dtype_number(name: str) -> int:
@@ -228,7 +228,7 @@ class Node:
         if attribute is None:
             if default is not None:
                 return default
-            formal = self.schema.attributes.get(name)
+            formal = opsets.attributes_of(self.operator, self.opset, self.domain).get(name)
             if formal is None or formal.default_value.type == AttributeProto.UNDEFINED:
                 return None
             attribute = formal.default_value

@@ -7,6 +7,7 @@ the program as a process.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import os
@@ -28,6 +29,7 @@ from onnx_convert.errors import InternalError, InvalidModelError, Refusal, Refus
 from onnx_convert.report import Report
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 MODEL = b"a model"
@@ -42,7 +44,7 @@ class StandIn:
     error: Exception | None = None
     asked: dict[str, Any] = field(default_factory=dict)
     saved: dict[str, Any] = field(default_factory=dict)
-    steps: tuple[tuple[int, int], ...] = ()
+    closed: bool = False
 
     def plan(self, model: object, to: object, **options: Any) -> Report:
         self.asked = {"model": model, "to": to, **options}
@@ -50,20 +52,20 @@ class StandIn:
             raise self.error
         return self.report
 
-    def convert(self, model: object, to: object, **options: Any) -> StandIn:
+    @contextlib.contextmanager
+    def convert(self, model: object, to: object, **options: Any) -> Iterator[StandIn]:
         self.plan(model, to, **options)
-        return self
+        yield self
+        self.closed = True
 
     def save(self, path: str, *, progress: Any, **options: Any) -> None:
-        self.saved = {"path": path, **options}
+        self.saved = options
         self.report.destination = path
-        for done, total in self.steps if progress else ():
-            progress(done, total)
         with open(path, "wb") as stream:
             stream.write(COPY)
 
-    def write(self, stream: io.BufferedIOBase) -> None:
-        self.report.destination = "-"
+    def write(self, stream: io.BufferedIOBase, *, external: str) -> None:
+        self.saved = {"external": external}
         stream.write(COPY)
 
 
@@ -128,8 +130,9 @@ def test_help_fits_on_a_screen() -> None:
         ("model.onnx --to fourteen", "'fourteen' is no opset"),
         ("model.onnx --to 0", "'0' is no opset"),
         ("model.onnx --to ai.onnx.ml:", "'ai.onnx.ml:' is no opset"),
-        ("model.onnx --to 14 --to 15 --to 16", "names ai.onnx twice"),
-        ("model.onnx --to no.such.domain:latest", "does not know this domain"),
+        ("model.onnx --embed", "Missing option '--to'"),
+        ("model.onnx --to 14 --to 15 --to 16", "names a domain twice"),
+        ("model.onnx --to 14 --to ai.onnx:latest", "names a domain twice"),
         ("model.onnx --to 14 --embed --save-external-data=w", "exclude each other"),
         ("model.onnx --to 14 --in-place -o x.onnx", "excludes -o"),
         ("- --to 14 --in-place", "needs MODEL to be a file"),
@@ -153,12 +156,12 @@ def test_wrong_usage_is_one_line_and_writes_nothing(api: StandIn, tmp_path: Path
 @pytest.mark.parametrize(
     ("line", "asked"),
     [
-        ("--to 14", {"to": 14, "types": "refuse", "exact": False, "allow": (), "strict": False}),
-        ("--to latest", {"to": "latest"}),
-        ("--to ai.onnx:14", {"to": 14}),
+        ("--to 14", {"to": {"ai.onnx": 14}, "types": "refuse", "exact": False, "allow": (), "strict": False}),
+        ("--to latest", {"to": {"ai.onnx": "latest"}}),
+        ("--to ai.onnx:14", {"to": {"ai.onnx": 14}}),
         ("--to 14 --to ai.onnx.ml:3", {"to": {"ai.onnx": 14, "ai.onnx.ml": 3}}),
         ("--to ai.onnx.ml:3", {"to": {"ai.onnx.ml": 3}}),
-        ("--to latest --to my.domain:2", {"to": {"ai.onnx": onnx.defs.onnx_opset_version(), "my.domain": 2}}),
+        ("--to 14 --to ai.onnx.ml:latest", {"to": {"ai.onnx": 14, "ai.onnx.ml": "latest"}}),
         ("--ir-version 8", {"to": None, "ir_version": 8}),
         ("--to 14 --exact --strict --keep-functions", {"exact": True, "strict": True, "keep_functions": True}),
         ("--to 14 --types cast-rounding --allow conditional", {"types": "cast-rounding", "allow": ("conditional",)}),
@@ -195,9 +198,12 @@ def test_where_the_result_goes(api: StandIn, tmp_path: Path, line: str, path: st
 @pytest.mark.parametrize(
     ("line", "saving"),
     [
-        ("model.onnx", {"external": "keep", "external_name": None, "size_threshold": 1024}),
+        ("model.onnx", {"external": "keep", "size_threshold": 1024, "overwrite_data": False}),
         ("model.onnx --embed", {"external": "embed"}),
+        ("model.onnx --embed -o -", {"external": "embed"}),
+        ("model.onnx -o -", {"external": "keep"}),
         ("model.onnx --save-external-data", {"external": "save", "external_name": None}),
+        ("model.onnx --save-external-data --overwrite-data", {"external": "save", "overwrite_data": True}),
         ("model.onnx --save-external-data weights.bin", {"external": "save", "external_name": "weights.bin"}),
         ("--save-external-data model.onnx", {"external": "save", "external_name": None}),
         ("model.onnx --save-external-data --external-data-size-threshold 0", {"external": "save", "size_threshold": 0}),
@@ -207,6 +213,7 @@ def test_external_data(api: StandIn, line: str, saving: dict[str, Any]) -> None:
     assert run(f"--to 14 {line}").exit_code == 0
     assert api.asked["model"] == "model.onnx"
     assert api.saved == {**api.saved, **saving}
+    assert api.closed
 
 
 @pytest.mark.parametrize(
@@ -217,7 +224,7 @@ def test_external_data(api: StandIn, line: str, saving: dict[str, Any]) -> None:
         ("--to 14 --check -o out.onnx", None, "nothing to do."),
         ("--to 14 -o out.onnx", "out.onnx", "model.onnx is already at opset 14; wrote it to out.onnx."),
         ("--to 14 -o folder", "folder/model.opset14.onnx", "wrote it to folder"),
-        ("--embed", "model.opset14.onnx", "wrote it to model.opset14.onnx"),
+        ("--to 14 --embed", "model.opset14.onnx", "wrote it to model.opset14.onnx"),
     ],
 )
 def test_already_there(api: StandIn, tmp_path: Path, line: str, written: str | None, says: str) -> None:
@@ -372,19 +379,19 @@ def test_only_a_terminal_gets_colour(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ("\x1b[" in stream.getvalue()) is isatty
 
 
-@pytest.mark.parametrize(("patience", "drawn"), [(0.0, [(1, 2), (2, 2)]), (60.0, [])])
+@pytest.mark.parametrize(("patience", "drawn"), [(0.0, [(1, 2, "w"), (2, 2, "w")]), (60.0, [])])
 def test_progress_appears_when_copying_takes_long(
-    monkeypatch: pytest.MonkeyPatch, patience: float, drawn: list[tuple[int, int]]
+    monkeypatch: pytest.MonkeyPatch, patience: float, drawn: list[tuple[int, int, str]]
 ) -> None:
-    seen: list[tuple[int, int]] = []
+    seen: list[tuple[int, int, str]] = []
     monkeypatch.setattr(cli, "PATIENCE", patience)
-    monkeypatch.setattr(cli, "_bar", lambda _: lambda done, total: seen.append((done, total)))
+    monkeypatch.setattr(cli, "_bar", lambda _: lambda *told: seen.append(told))
     clock = iter(range(100))
     monkeypatch.setattr(cli, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     with cli._progress(shown=True) as progress:
         assert progress is not None
         for done in (1, 2):
-            progress(done, 2)
+            progress(done, 2, "w")
     assert seen == drawn
     with cli._progress(shown=False) as progress:
         assert progress is None
@@ -398,8 +405,8 @@ def test_progress_bar_draws_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     with cli._progress(shown=True) as progress:
         assert progress is not None
-        progress(2_000_000, 2_000_000)
-    assert "2.0/2.0 MB" in stderr.getvalue()
+        progress(2_000_000, 2_000_000, "[weights].bin")
+    assert "[weights].bin" in stderr.getvalue() and "2.0/2.0 MB" in stderr.getvalue()
 
 
 def relu(path: Path, opset: int) -> Path:

@@ -30,8 +30,8 @@ ai.onnx 3 up: GRU
 ai.onnx 4 up: Concat
 ai.onnx 5 down: Reshape
 ai.onnx 5 up: Reshape
-ai.onnx 6 down: BatchNormalization Cast Clip InstanceNormalization Selu Tile
-ai.onnx 6 up: Abs Add BatchNormalization Cast Ceil Clip Div Dropout Elu Exp Floor HardSigmoid InstanceNormalization
+ai.onnx 6 down: BatchNormalization Clip InstanceNormalization Selu Tile
+ai.onnx 6 up: Abs Add BatchNormalization Ceil Clip Div Dropout Elu Exp Floor HardSigmoid InstanceNormalization
   LeakyRelu Log Max Mean Min Mul Neg PRelu Reciprocal Relu Selu Sigmoid Sqrt Sub Sum Tanh Tile
 ai.onnx 7 down: Acos Add And Asin Atan AveragePool BatchNormalization Cos Div Dropout Equal GRU Gemm Greater LSTM Less
   Mul Multinomial Or PRelu Pow RNN Sin Sub Tan Upsample Xor
@@ -45,17 +45,16 @@ ai.onnx 10 down: AveragePool ConvInteger DequantizeLinear Dropout IsInf MatMulIn
   QLinearConv QLinearMatMul QuantizeLinear Resize ReverseSequence RoiAlign Slice StringNormalizer ThresholdedRelu TopK
 ai.onnx 10 up: Dropout Slice TopK Upsample
 ai.onnx 11 down: ArgMax ArgMin BitShift Clip Compress Concat ConcatFromSequence Constant ConvTranspose CumSum
-  DepthToSpace Det DynamicQuantizeLinear Equal Flatten Gather GatherElements GatherND Gemm Hardmax If LogSoftmax Loop
-  OneHot Pad Range ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum
-  ReduceSumSquare Resize Round Scan ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase
-  SequenceInsert SequenceLength Slice Softmax Split SplitToSequence Squeeze TopK Unique Unsqueeze
+  DepthToSpace Det DynamicQuantizeLinear Equal Flatten Gather GatherElements GatherND Gemm If Loop OneHot Pad Range
+  ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
+  Resize Round Scan ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
+  SequenceLength Slice Split SplitToSequence Squeeze TopK Unique Unsqueeze
 ai.onnx 11 up: Clip ConvTranspose Pad Resize Scatter
 ai.onnx 12 down: ArgMax ArgMin Celu Clip Constant Dropout Einsum GatherND GreaterOrEqual LessOrEqual
   NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
 ai.onnx 12 up: Dropout
-ai.onnx 13 down: DequantizeLinear Hardmax If LogSoftmax Loop QuantizeLinear ReduceSum Resize Softmax Split Squeeze
-  Unsqueeze
-ai.onnx 13 up: Erf Hardmax LogSoftmax ReduceSum Resize Softmax Split Squeeze Unsqueeze
+ai.onnx 13 down: DequantizeLinear If Loop QuantizeLinear ReduceSum Resize Split Squeeze Unsqueeze
+ai.onnx 13 up: Erf ReduceSum Resize Split Squeeze Unsqueeze
 ai.onnx 14 down: BatchNormalization GRU HardSwish Identity LSTM RNN Reshape Trilu
 ai.onnx 14 up: BatchNormalization
 ai.onnx 15 down: Bernoulli CastLike Optional OptionalGetElement OptionalHasElement Shape

@@ -22,9 +22,10 @@ def _shape(sizes: str) -> str:
 def binary(operator: str, a: str, b: str, y: str, attributes: str = "") -> str:
     """A graph of one binary operator; a, b and y are sizes, such as "2,3", with "" for a scalar."""
     dtype = "bool" if operator in LOGICAL else "int64" if operator == "Equal" else "float"
-    result = "bool" if operator in (*LOGICAL, "Equal", *ORDER) else dtype
-    attributes = f"<{attributes}>" if attributes else ""
-    return f"({dtype}{_shape(a)} a, {dtype}{_shape(b)} b) => ({result}{_shape(y)} y) {{ y = {operator}{attributes}(a, b) }}"
+    result = "float" if operator in ARITHMETIC else "bool"
+    written = f"<{attributes}>" if attributes else ""
+    inputs = f"({dtype}{_shape(a)} a, {dtype}{_shape(b)} b)"
+    return f"{inputs} => ({result}{_shape(y)} y) {{ y = {operator}{written}(a, b) }}"
 
 
 # ---- up
@@ -64,7 +65,7 @@ SQUARE: list[Row] = [
 
 # ---- down
 
-# A's sizes, B's sizes, the sizes of the result, whether one node is the whole answer.
+# A's sizes, B's sizes, the sizes of the result.
 STRETCHES: tuple[tuple[str, str, str], ...] = (
     ("2,3", "", "2,3"),
     ("2,3,4,5", "5", "2,3,4,5"),

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples run, and the README shows what is there."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from oracle import compare, run
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+ACME = EXAMPLES / "custom_domain"
+
+
+def python(*arguments: str | Path, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a Python of its own, with a folder more on its path if one is given."""
+    extra = {"PYTHONPATH": str(path)} if path else {}
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | extra
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+
+
+@pytest.mark.parametrize(
+    ("script", "says"),
+    [
+        ("export_pipeline.py", "opset 18 -> 12, rewrites: exact"),
+        ("custom_domain/main.py", "the decomposition computes the same"),
+    ],
+)
+def test_example_runs(script: str, says: str) -> None:
+    done = python(EXAMPLES / script)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout
+
+
+def test_the_first_command_of_the_readme(tmp_path: Path) -> None:
+    made = python(EXAMPLES / "make_legacy_add.py", tmp_path / "legacy_add.onnx")
+    assert made.returncode == 0, made.stderr
+    done = python("-m", "onnx_convert", tmp_path / "legacy_add.onnx", "--to", "14")
+    assert done.returncode == 0, done.stderr
+    before, after = (onnx.load(tmp_path / name) for name in ("legacy_add.onnx", "legacy_add.opset14.onnx"))
+    assert {entry.domain: entry.version for entry in after.opset_import} == {"": 14}
+    feeds = {"image": np.random.default_rng(1).normal(size=(2, 3, 5, 7)).astype(np.float32)}
+    weights = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in before.graph.initializer}
+    assert not compare(run(before, feeds | weights), run(after, feeds))
+
+
+def test_adapters_of_an_installed_distribution_are_found(tmp_path: Path) -> None:
+    """What pip leaves of a distribution: its module, and its entry points in a folder beside it."""
+    shutil.copy(ACME / "acme_adapters.py", tmp_path)
+    info = tmp_path / "acme_adapters-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-adapters\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[onnx_convert.adapters]\nacme = acme_adapters\n")
+    source = tmp_path / "gates.onnx"
+    make = "import onnx, main, sys; onnx.save(main.make(1.0, 1.702), sys.argv[1])"
+    made = python("-c", make, source, path=ACME)
+    assert made.returncode == 0, made.stderr
+
+    refused = python("-m", "onnx_convert", source, "--to", "com.acme:1")
+    assert (refused.returncode, refused.stderr.strip()) == (2, "error: no adapter is registered for domain 'com.acme'")
+    done = python("-m", "onnx_convert", source, "--to", "com.acme:1", path=tmp_path)
+    assert done.returncode == 0, done.stderr
+    converted = onnx.load(tmp_path / "gates.opset17.onnx")
+    assert [node.op_type for node in converted.graph.node] == ["Gate", "Constant", "Mul", "Sigmoid", "Mul"]
+
+
+def test_the_example_publishes_in_the_group_that_is_scanned() -> None:
+    from onnx_convert import plugins
+
+    assert f'[project.entry-points."{plugins.GROUP}"]' in (ACME / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_the_readme_shows_the_adapter_as_it_is() -> None:
+    """The code of "An adapter in ten minutes" is code of the tree, function by function."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("<!-- adapters/softmax.py -->\n```python\n")[2].partition("```")[0]
+    source = (ROOT / "adapters" / "softmax.py").read_text(encoding="utf-8")
+    parts = [part.strip() for part in shown.split("\n\n\n")]
+    assert len(parts) >= 2
+    for part in parts:
+        assert part in source
+
+
+def test_the_files_that_the_readme_names_exist() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    links = [part.partition(")")[0] for part in readme.split("](")[1:]]
+    local = [link for link in links if "://" not in link and not link.startswith("#")]
+    assert local
+    for link in local:
+        assert (ROOT / link.partition("#")[0]).exists(), link
