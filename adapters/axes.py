@@ -1,2 +1,89 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Squeeze, Unsqueeze."""
+"""Squeeze, Unsqueeze.
+
+11: axes may be negative; Unsqueeze takes them in any order.
+13: `axes` is an input; below, an attribute.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx_convert.adapters.shapes import INT64, are_zero, collapse, named, positions, reshape, restore
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+
+@upgrade("Squeeze", "Unsqueeze", at=13)
+def axes_to_input(node: Node, op: Emitter) -> Value:
+    """The attribute becomes a constant; where Squeeze has none, all axes of size 1 go, as before."""
+    axes = op.attribute_as_input("axes")
+    return op.same() if axes is None else op.same(node.input(0), axes, drop=("axes",))
+
+
+@downgrade("Squeeze", at=13)
+def squeeze_axes_to_attribute(node: Node, op: Emitter) -> Value:
+    """Constant axes become the attribute; others choose the sizes that stay at run time."""
+    x, axes = node.input(0), node.optional_input(1)
+    if axes is None:
+        return op.same(x)
+    known = axes.constant
+    return _squeeze(op, x, axes) if known is None else op.same(x, axes=known.ravel().tolist())
+
+
+@downgrade("Unsqueeze", at=13)
+def unsqueeze_axes_to_attribute(node: Node, op: Emitter) -> Value:
+    """Constant axes become the attribute; others say at run time where a 1 stands in the new shape."""
+    x, axes = node.input(0), node.input(1)
+    known = axes.constant
+    return _unsqueeze(op, x, axes) if known is None else op.same(x, axes=known.ravel().tolist())
+
+
+def _squeeze(op: Emitter, x: Value, axes: Value) -> Value:
+    shape = op.Shape(x)
+    return reshape(op, x, op.at(9).Compress(shape, are_zero(op, named(op, axes, shape)), axis=0))
+
+
+def _unsqueeze(op: Emitter, x: Value, axes: Value) -> Value:
+    """The new size at a position is 1 where an axis is named, else that of the old dimension which lands there."""
+    shape = op.Shape(x)
+    dims = op.Concat(shape, axes, axis=0)  # as long as the new shape
+    new = named(op, axes, dims)
+    landing = op.Transpose(op.at(9).NonZero(are_zero(op, new)), perm=[1, 0])  # of each old dimension
+    lands = op.Cast(op.at(7).Equal(landing, positions(op, dims)), to=INT64)
+    sizes = op.at(7).Mul(lands, op.at(12).Unsqueeze(shape, axes=[1]))
+    return reshape(op, x, op.at(7).Add(op.at(12).ReduceSum(sizes, axes=[0], keepdims=0), new))
+
+
+@downgrade("Squeeze", at=11)
+def squeeze_positive_axes(node: Node, op: Emitter) -> Value:
+    """Negative axes count from the end of a known rank; of an unknown one, what is before them becomes one dimension."""
+    x, axes = node.input(0), node.attr("axes")
+    if not axes or min(axes) >= 0:
+        return op.same()
+    if x.rank is not None:
+        return op.same(axes=sorted(axis % x.rank for axis in axes))
+    if max(axes) >= 0:
+        return _squeeze(op, x, op.const(axes))
+    tail = -min(axes)
+    flat, before = collapse(op, x, tail)
+    return restore(op, op.same(flat, axes=sorted(axis + tail + 1 for axis in axes)), before)
+
+
+@downgrade("Unsqueeze", at=11)
+def unsqueeze_positive_axes(node: Node, op: Emitter) -> Value:
+    """Negative axes count from the end of the new rank; of an unknown one, what is before them becomes one dimension."""
+    x, axes = node.input(0), node.attr("axes")
+    if min(axes, default=0) >= 0:
+        return op.same() if axes == sorted(axes) else op.same(axes=sorted(axes))
+    if x.rank is not None:
+        rank = x.rank + len(axes)
+        return op.same(axes=sorted(axis % rank for axis in axes))
+    if max(axes) >= 0:
+        return _unsqueeze(op, x, op.const(axes))
+    tail = -min(axes)
+    flat, before = collapse(op, x, tail - len(axes))
+    return restore(op, op.same(flat, axes=sorted(axis + tail + 1 for axis in axes)), before)

@@ -1,19 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shape arithmetic at run time, for adapters that meet a value of unknown rank or shape.
 
-Everything is written in forms that exist from opset 1 or 5 on (Slice with attributes, ReduceProd with attributes), and
-carried to the target from there.
+Everything is written in forms that exist from opset 9 or below (Slice, ReduceProd, Unsqueeze with attributes), and
+carried to the target from there; only `reshape` is written for 14, which has `allowzero`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.site import dtype_number
+
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Value
 
 END: Final = 2**31 - 1
+BOOL: Final = dtype_number("bool")
+INT64: Final = dtype_number("int64")
+FLOAT: Final = dtype_number("float")
 
 
 def part(op: Emitter, vector: Value, start: int, end: int = END) -> Value:
@@ -34,3 +39,79 @@ def three_dimensions(op: Emitter, shape: Value, axis: int) -> Value:
     else:
         before = op.at(10).ReduceProd(part(op, shape, 0, axis), axes=[0], keepdims=1)
     return op.Concat(before, length, op.const([-1]), axis=0)
+
+
+# ---- shapes that may hold a 0
+
+
+def never_empty(x: Value) -> bool:
+    """Whether all sizes of a value are known and none is 0."""
+    return x.shape is not None and all(isinstance(size, int) and size > 0 for size in x.shape)
+
+
+def reshape(op: Emitter, x: Value, shape: Value) -> Value:
+    """A value in a shape whose zeros are sizes: a plain Reshape would copy the input's size for a 0."""
+    if never_empty(x):
+        return op.at(13).Reshape(x, shape)
+    return op.at(14).Reshape(x, shape, allowzero=1)
+
+
+def ones_like(op: Emitter, vector: Value) -> Value:
+    """As many ones as an int64 vector has elements."""
+    length = vector.shape[0] if vector.shape else None
+    if isinstance(length, int):
+        return op.const([1] * length)
+    return op.at(7).Add(op.at(7).Mul(vector, op.const([0])), op.const([1]))
+
+
+# ---- axes that count from the end
+
+
+def collapse(op: Emitter, x: Value, tail: int) -> tuple[Value, Value]:
+    """A value with everything before its last `tail` dimensions made one dimension, so that its rank is tail + 1; and
+    the sizes of what was before them, for `restore`."""
+    shape = op.Shape(x)
+    before = part(op, shape, 0, -tail) if tail else shape
+    target = op.at(10).ReduceProd(before, axes=[0], keepdims=1)
+    if tail:
+        target = op.Concat(target, part(op, shape, -tail), axis=0)
+    return reshape(op, x, target), before
+
+
+def restore(op: Emitter, y: Value, before: Value) -> Value:
+    """A value whose first dimension stands for several, with these again."""
+    return reshape(op, y, op.Concat(before, part(op, op.Shape(y), 1), axis=0))
+
+
+def non_negative(op: Emitter, axes: Value, length: Value) -> Value:
+    """Integers below 0 plus the length, the others as they are; both of one dtype. Exact at every opset: the sign of an
+    integer outlives the Cast to float, in which alone Less compares below 9."""
+    dtype = axes.dtype or INT64
+    sign = op.at(7).Less(op.Cast(axes, to=FLOAT), op.const(0, FLOAT))
+    return op.at(7).Add(axes, op.at(7).Mul(op.Cast(sign, to=dtype), length))
+
+
+def positions(op: Emitter, vector: Value) -> Value:
+    """The indices [[0, 1, 2, ...]] of a vector, a matrix of one row."""
+    length = vector.shape[0] if vector.shape else None
+    if isinstance(length, int) and length:
+        return op.const([list(range(length))])
+    return op.at(9).NonZero(ones_like(op, vector))
+
+
+def named(op: Emitter, axes: Value, dims: Value) -> Value:
+    """For each element of `dims` 1 if `axes` names it by its index, counted from the beginning or the end, else 0."""
+    row = positions(op, dims)
+    length = row.shape[1] if row.shape else None
+    if isinstance(length, int):
+        either = op.const([[[i], [i - length]] for i in range(length)] or [[[0], [0]]][:0])
+    else:
+        pair = op.Concat(row, op.at(7).Sub(row, op.Shape(dims)), axis=0)
+        either = op.at(12).Unsqueeze(op.Transpose(pair, perm=[1, 0]), axes=[2])
+    hits = op.Cast(op.at(7).Equal(either, axes), to=INT64)
+    return op.at(12).ReduceSum(hits, axes=[1, 2], keepdims=0)
+
+
+def are_zero(op: Emitter, vector: Value) -> Value:
+    """Which elements of an int64 vector are 0, as booleans."""
+    return op.at(7).Equal(vector, op.const([0]))

@@ -24,7 +24,8 @@ FAMILY = ("Softmax", "LogSoftmax", "Hardmax")
 def normalise_one_axis(node: Node, op: Emitter) -> Value:
     """One axis is what was flattened if it is the last; otherwise flatten, normalise, and restore the shape."""
     x, axis = node.input(0), node.attr("axis")
-    if axis == -1 or x.rank is not None and axis % max(x.rank, 1) == x.rank - 1:
+    rank = x.rank
+    if axis == -1 or (rank is not None and axis % max(rank, 1) == rank - 1):
         return op.same(axis=-1)
     shape = op.Shape(x)
     flat = op.Flatten(x, axis=axis)

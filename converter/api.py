@@ -232,7 +232,7 @@ def _plan(
     if report.refusals:
         raise RefusedError(report.refusals, report, _nearest(proto, request, read, where, imports, report.refusals))
     if edit.any_change or (moved and not rising):
-        known = planner.facts.types if planner.asked else None
+        known = planner.facts if planner.asked else None
         checks.check(proto, edit, read, planner.attribution, known, report)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")

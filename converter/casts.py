@@ -69,7 +69,7 @@ def carrier(dtype: int, formal: Formal, kind: str) -> Carrier | None:
     if kind == NONE:
         return None
     choices = _CARRIERS.get(dtype, ())
-    if not choices and _T.DataType.Name(dtype) in _SMALL_FLOATS:  # type: ignore[arg-type]
+    if not choices and _T.DataType.Name(dtype) in _SMALL_FLOATS:
         choices = (_T.FLOAT,)
     for choice in choices:
         if f"tensor({dtype_name(choice)})" in formal.types:

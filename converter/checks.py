@@ -22,9 +22,10 @@ from onnx_convert.errors import InternalError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onnx import ModelProto, TensorProto, TypeProto
+    from onnx import ModelProto, TensorProto
 
     from onnx_convert.edits import ModelEdit
+    from onnx_convert.facts import Facts
     from onnx_convert.report import Report
 
 
@@ -45,12 +46,13 @@ def check(
     edit: ModelEdit,
     read: Callable[[TensorProto], TensorProto],
     attribution: Attribution,
-    known: dict[str, TypeProto] | None,
+    known: Facts | None,
     report: Report,
 ) -> None:
     """Raises InternalError if the planned result is not valid although the source is; completes its value_info.
 
-    `known` holds what inference found in the source's main graph, None if nobody had to ask.
+    `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
+    compared with it.
     """
     result = view.build(model, edit, read)
     findings, inferred = find(result)
@@ -63,15 +65,15 @@ def check(
             report.warnings.append(f"the source has this fault too: {finding}")
     if inferred is None or known is None:
         return
-    now = facts.types_of(inferred)
-    declared = facts.types_of(model.graph)
-    for name, before_type in known.items():
-        if now.get(name) == before_type:
+    now = facts.values_of(inferred)
+    for name, (adapter, node) in attribution.by_value.items():
+        before_type = known.type_of(name)
+        found = now.get(name)
+        if before_type is None or (found is not None and found.type == before_type):
             continue
-        if facts.contradicts(now.get(name), before_type):
-            adapter, node = attribution.by_value.get(name, ("", ""))
+        if facts.contradicts(found and found.type, before_type):
             raise InternalError(f"the type of {name!r} has changed", adapter=adapter, node=node)
-        if name not in declared and name in attribution.by_value and facts.is_vaguer(now.get(name), before_type):
+        if facts.is_vaguer(found and found.type, before_type):
             edit.graph.value_info.append(ValueInfoProto(name=name, type=before_type))
 
 

@@ -47,7 +47,8 @@ def tensor_of(node: NodeProto) -> TensorProto | None:
         if attribute.ref_attr_name:
             return None
         if attribute.name == "value":
-            return attribute.t
+            tensor: TensorProto = attribute.t
+            return tensor
         if attribute.name in _ATTRIBUTE_DTYPES:
             value: Any = {
                 AttributeProto.INT: attribute.i,

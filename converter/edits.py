@@ -116,7 +116,7 @@ def apply(edit: ModelEdit, model: ModelProto) -> None:
         apply_graph(graph)
     for function_edit in edit.functions:
         domains = {domain for nested in function_edit.walk() for domain in nested.domains}
-        stamp(function_edit.graph, edit.opsets, domains)  # type: ignore[arg-type]
+        stamp(function_edit.graph, edit.opsets, domains)
     for index in reversed(range(len(model.functions))):
         if function_key(model.functions[index]) in edit.removed_functions:
             del model.functions[index]
@@ -133,14 +133,14 @@ def apply_graph(edit: GraphEdit) -> None:
     if edit.changed:
         _replace_nodes(graph, edit.nodes)
     if edit.dropped:
-        for repeated in (graph.initializer, graph.sparse_initializer, graph.input):  # type: ignore[union-attr]
+        for repeated in (graph.initializer, graph.sparse_initializer, graph.input):
             for index in reversed(range(len(repeated))):
                 if _name(repeated[index]) in edit.dropped:
                     del repeated[index]
     if edit.constants:
-        graph.initializer.extend(edit.constants)  # type: ignore[union-attr]
+        graph.initializer.extend(edit.constants)
     if edit.inputs:
-        graph.input.extend(edit.inputs)  # type: ignore[union-attr]
+        graph.input.extend(edit.inputs)
     if edit.forgotten:
         for index in reversed(range(len(graph.value_info))):
             if graph.value_info[index].name in edit.forgotten:
@@ -151,7 +151,7 @@ def apply_graph(edit: GraphEdit) -> None:
 
 def _name(item: object) -> str:
     values = getattr(item, "values", None)  # a sparse tensor is named by its values
-    return str(values.name if values is not None else item.name)  # type: ignore[attr-defined]
+    return str(values.name if values is not None else item.name)
 
 
 def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:

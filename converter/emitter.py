@@ -89,12 +89,23 @@ class Emitter:
         operator: str = "",
         outputs: int = 0,
         **attributes: Any,
-    ) -> Any:
+    ) -> Value:
         """The node itself, a version on: with other inputs if any are given, without the attributes in `drop`, with
         the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
 
-        One value, or a tuple if the node has several outputs.
+        The value of its first output, which stands for all of them when an adapter returns it.
         """
+        return self.sames(*inputs, drop=drop, operator=operator, outputs=outputs, **attributes)[0]
+
+    def sames(
+        self,
+        *inputs: Value | None,
+        drop: Collection[str] = (),
+        operator: str = "",
+        outputs: int = 0,
+        **attributes: Any,
+    ) -> tuple[Value, ...]:
+        """Like `same`; the values of all outputs."""
         old = self.subject.proto
         new = NodeProto()
         new.CopyFrom(old)
@@ -118,8 +129,7 @@ class Emitter:
         fresh = self.scope.session.names.fresh
         names = [*old.output][:count] + ["+"] * (count - len(old.output))
         new.output.extend(fresh(f"{self._base}/{new.op_type}_output") if name else "" for name in names)
-        values = self._record(new, self._opset)
-        return values[0] if count == 1 else values
+        return self._record(new, self._opset)
 
     def call(self, function: FunctionProto | Any, *inputs: Value | None, **attributes: Any) -> Any:
         """The nodes of a function, each at the opset that the function imports: a FunctionProto, or an ONNX Script
@@ -216,9 +226,9 @@ def set_attributes(node: NodeProto, attributes: dict[str, Any], opset: int) -> N
 
 
 _KIND_NUMBERS: Final = {
-    kind: int(AttributeProto.AttributeType.Value(name))
-    for name, kind in OpSchema.AttrType.__members__.items()
-    if name in AttributeProto.AttributeType.keys()  # noqa: SIM118 (no mapping)
+    getattr(OpSchema.AttrType, name): number
+    for name, number in AttributeProto.AttributeType.items()
+    if name != "UNDEFINED"
 }
 _SCALARS: Final[dict[int, str]] = {
     AttributeProto.INT: "i",

@@ -17,7 +17,7 @@ from onnx import NodeProto
 
 from onnx_convert import edits, legality, opsets, registry
 from onnx_convert.calls import key_of
-from onnx_convert.emitter import Emitter, Outcome
+from onnx_convert.emitter import Emitted, Emitter, Outcome
 from onnx_convert.errors import InternalError, InvalidModelError, Refusal
 from onnx_convert.facts import subgraphs
 from onnx_convert.inline import expand
@@ -28,6 +28,8 @@ from onnx_convert.scope import Scope, Session, used_names
 from onnx_convert.site import Node, Refuse, Value
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from onnx import FunctionProto
 
     from onnx_convert.checks import Attribution
@@ -75,6 +77,22 @@ class Fate:
 _STAYS: Final = Fate()
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Where a node of one operator goes next from one opset: over a boundary, or to be judged by the rule at `stop`.
+
+    `as_written` says that the rule is also that of the opset which the node is written for.
+    """
+
+    crossing: Crossing | None = None
+    stop: int = 0
+    rule: legality.Rule | None = None
+    as_written: bool = False
+
+
+Lineage = tuple[object, ...]  # the crossings and functions that led to a node
+
+
 class Engine:
     """One conversion of one model. `inlined` holds the functions that are expanded at their calls."""
 
@@ -95,6 +113,7 @@ class Engine:
         self.inlined = inlined
         self._names = {key[:2] for key in functions}
         self._fates: dict[tuple[str, str, int], Fate] = {}
+        self._ways: dict[tuple[str, str, int], Way] = {}
 
     # ---- graphs
 
@@ -217,53 +236,59 @@ class Engine:
         scope.edit.changed = True
 
     def _carry(
-        self,
-        node: NodeProto,
-        opset: int,
-        scope: Scope,
-        work: Work,
-        steps: list[Step],
-        at: list[Crossing | None],
+        self, node: NodeProto, opset: int, scope: Scope, work: Work, steps: list[Step], at: list[Crossing | None]
     ) -> list[NodeProto]:
         """The nodes that one node becomes at the target. `at` tells the caller how far it got."""
         done: list[NodeProto] = []
-        pending: list[tuple[NodeProto, int, tuple[object, ...]]] = [(node, opset, ())]
-        start = opset
+        pending: list[tuple[NodeProto, int, Lineage]] = [(node, opset, ())]
         while pending:
             moving, opset, lineage = pending.pop()
-            domain = opsets.normalise(moving.domain)
-            if self._expands(moving):
-                key = key_of(moving)
-                if key in lineage:
-                    raise InvalidModelError(f"function {key[1]} calls itself", where=scope.shown(node))
-                work.inlined.add(key)
-                expanded = expand(self.functions[key], moving, self.session.names)
-                emitted = list(expanded)
-                for new, version in emitted:
-                    scope.wrote(new, version)
-                pending += [(new, version, (*lineage, key)) for new, version in reversed(emitted)]
-                continue
-            stop = self.target.get(domain)
-            if stop is None or (domain, moving.op_type) in self._names:
-                done.append(moving)
-                continue
-            crossing = registry.route(domain, moving.op_type, opset, stop)
-            at[0] = crossing
-            if crossing is None:
-                same = moving.op_type == node.op_type and moving.name == node.name and start <= stop
-                trusted = same and not legality.is_narrower(moving.op_type, start, stop, domain)
-                done += self._settle(moving, opset, stop, scope, steps, trusted=trusted)
-                continue
-            step = (domain, moving.op_type, crossing.boundary, crossing.direction)
-            if step in lineage:
-                raise InternalError(f"{moving.op_type}@{crossing.boundary} leads to itself", node=scope.shown(node))
-            emitted = self._cross(moving, opset, crossing, scope, steps)
-            pending += [(new, version, (*lineage, step)) for new, version in reversed(emitted)]
+            if self.inlined and key_of(moving) in self.inlined:
+                emitted = self._expand(moving, scope, work, lineage)
+                origin: object = key_of(moving)
+            else:
+                way = self._way(opsets.normalise(moving.domain), moving.op_type, opset)
+                at[0] = crossing = way.crossing
+                if crossing is None:
+                    done += self._settle(moving, opset, way, scope, steps, lineage)
+                    continue
+                origin = (moving.op_type, crossing)
+                if origin in lineage:
+                    raise InternalError(f"{moving.op_type}@{crossing.boundary} leads to itself", node=scope.shown(node))
+                emitted = self._cross(moving, opset, crossing, scope, steps)
+            lineage = (*lineage, origin)
+            pending += [(new, version, lineage) for new, version in reversed(emitted)]
         return done
+
+    def _way(self, domain: str, operator: str, opset: int) -> Way:
+        key = (domain, operator, opset)
+        way = self._ways.get(key)
+        if way is None:
+            stop = self.target.get(domain)
+            if stop is None or (domain, operator) in self._names:
+                way = Way()
+            else:
+                crossing = registry.route(domain, operator, opset, stop)
+                rule = legality.rule_of(operator, stop, domain)
+                as_written = rule is not None and rule == legality.rule_of(operator, opset, domain)
+                way = Way(crossing, stop, rule, as_written)
+            self._ways[key] = way
+        return way
+
+    def _expand(self, call: NodeProto, scope: Scope, work: Work, lineage: Lineage) -> list[Emitted]:
+        """The body of a function in place of a call."""
+        key = key_of(call)
+        if key in lineage:
+            raise InvalidModelError(f"function {key[1]} calls itself", where=scope.shown(call))
+        work.inlined.add(key)
+        emitted = list(expand(self.functions[key], call, self.session.names))
+        for new, version in emitted:
+            scope.wrote(new, version)
+        return emitted
 
     def _cross(
         self, node: NodeProto, opset: int, crossing: Crossing, scope: Scope, steps: list[Step]
-    ) -> list[tuple[NodeProto, int]]:
+    ) -> list[Emitted]:
         decision = crossing.decision
         if decision is None:
             raise Refuse(*_undecided(node, crossing))
@@ -303,17 +328,13 @@ class Engine:
             raise Refuse(f"the only form is {form}, not exact: {condition}", "leave out --exact")
 
     def _settle(
-        self, node: NodeProto, opset: int, stop: int, scope: Scope, steps: list[Step], *, trusted: bool
+        self, node: NodeProto, opset: int, way: Way, scope: Scope, steps: list[Step], lineage: Lineage
     ) -> list[NodeProto]:
-        """A node that has nothing left to cross: as it is if it is legal, in a Cast sandwich if that is allowed.
-
-        `trusted` says that its dtypes must be legal, because its operator took them before and takes no fewer now.
-        """
-        domain = opsets.normalise(node.domain)
-        rule = legality.rule_of(node.op_type, stop, domain)
+        """A node that has nothing left to cross: as it is if it is legal, in a Cast sandwich if that is allowed."""
+        rule, stop, domain = way.rule, way.stop, opsets.normalise(node.domain)
         if rule is None:
-            return [node]  # a domain that the installed onnx does not define
-        finding = legality.check(node, rule, stop, None if trusted else scope.spelled)
+            return [node]  # a function, or a domain that the installed onnx does not define
+        finding = legality.check(node, rule, stop, scope.spelled, as_written=way.as_written and bool(lineage))
         if finding is None:
             return [node]
         if finding.formal is None or finding.remedy:
@@ -369,8 +390,10 @@ def _undecided(node: NodeProto, crossing: Crossing) -> tuple[str, str]:
 def take_over(op: Emitter, outcome: Outcome, adapter: Adapter) -> None:
     """Gives the values that an adapter returned the output names of the node that it rewrote."""
     node = op.subject.proto
-    values: tuple[Value | None, ...] = outcome if isinstance(outcome, tuple) else (outcome,)
     made = {name: new for new, _ in op.emitted for name in new.output}
+    values: Sequence[Value | None] = outcome if isinstance(outcome, tuple) else (outcome,)
+    if len(node.output) > 1 and isinstance(outcome, Value) and outcome.name in made:
+        values = [Value(name, op.scope) if name else None for name in made[outcome.name].output]
     renamed: dict[str, str] = {}
     for index, name in enumerate(node.output):
         if not name:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx import AttributeProto, GraphProto, TypeProto
+from onnx import AttributeProto, GraphProto, ValueInfoProto
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from onnx import NodeProto
+    from onnx import NodeProto, TensorProto, TypeProto
 
 
 class Facts:
@@ -21,48 +21,51 @@ class Facts:
         self._load = load
         self._size = size
         self._graph: GraphProto | None = None
-        self._types: dict[str, TypeProto] | None = None
+        self._values: dict[str, ValueInfoProto] | None = None
 
     @property
-    def types(self) -> dict[str, TypeProto]:
-        """Every value of the graph with a type that is known at least in part."""
-        if self._types is None:
+    def values(self) -> dict[str, ValueInfoProto]:
+        """Every value of the graph of which something is stated."""
+        if self._values is None:
             self._graph = self._load()
-            self._types = types_of(self._graph) if self._graph is not None else {}
-        return self._types
+            self._values = values_of(self._graph) if self._graph is not None else {}
+        return self._values
 
     def type_of(self, name: str) -> TypeProto | None:
-        """The type of a value of this graph (not of one around it)."""
-        return self.types.get(name)
+        """The type of a value of this graph (not of one around it), as far as it is known."""
+        value = self.values.get(name)
+        return value.type if value is not None and value.type.WhichOneof("value") else None
 
     def child(self, index: int, attribute: int, position: int, size: int) -> Facts:
         """The facts of a subgraph: that of the node at `index`, its attribute, and the graph's place in it."""
 
         def load() -> GraphProto | None:
-            if not self.types and self._graph is None:
+            if not self.values and self._graph is None:
                 return None
             assert self._graph is not None
             node = self._graph.node[index + len(self._graph.node) - self._size]
             held = node.attribute[attribute]
-            return held.g if held.type == AttributeProto.GRAPH else held.graphs[position]
+            graph: GraphProto = held.g if held.type == AttributeProto.GRAPH else held.graphs[position]
+            return graph
 
         return Facts(load, size)
 
 
-def types_of(graph: GraphProto) -> dict[str, TypeProto]:
-    """The type of each value that a graph states: its inputs, outputs, value_info and initializers."""
-    found: dict[str, TypeProto] = {}
-    for tensor in graph.initializer:
-        kind = TypeProto()
-        kind.tensor_type.elem_type = tensor.data_type
-        for size in tensor.dims:
-            kind.tensor_type.shape.dim.add(dim_value=size)
-        found[tensor.name] = kind
-    for values in (graph.input, graph.output, graph.value_info):
-        for value in values:
-            if value.type.WhichOneof("value") and value.name not in found:
-                found[value.name] = value.type
+def values_of(graph: GraphProto) -> dict[str, ValueInfoProto]:
+    """What a graph states of each value, by name: its inputs, outputs, value_info and initializers."""
+    found = {tensor.name: _stated(tensor) for tensor in graph.initializer}
+    for values in (graph.value_info, graph.output, graph.input):
+        found.update({value.name: value for value in values})
     return found
+
+
+def _stated(tensor: TensorProto) -> ValueInfoProto:
+    value = ValueInfoProto(name=tensor.name)
+    value.type.tensor_type.elem_type = tensor.data_type
+    value.type.tensor_type.shape.SetInParent()
+    for size in tensor.dims:
+        value.type.tensor_type.shape.dim.add(dim_value=size)
+    return value
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:

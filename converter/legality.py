@@ -150,14 +150,19 @@ def check(
     node: NodeProto,
     rule: Rule,
     opset: int,
-    spelled_of: Callable[[str], str] | None,
+    spelled_of: Callable[[str], str],
     unknown: list[str] | None = None,
+    *,
+    as_written: bool = False,
 ) -> Finding | None:
     """The first thing that makes a node illegal at an opset, None if it is legal.
 
-    `spelled_of` gives the type of a value as schemas spell it; without it types are not looked at. Inputs and outputs
-    whose type nobody knows are taken to be legal; their names are appended to `unknown`.
+    `spelled_of` gives the type of a value as schemas spell it. Inputs and outputs whose type nobody knows are taken to
+    be legal; their names are appended to `unknown`. Only the types of a node that is `as_written` for this version are
+    looked at.
     """
+    if as_written:
+        return _check_types(node, rule, opset, spelled_of, unknown)
     if rule.deprecated:
         return Finding(f"deprecated at opset {opset}, and no longer legal there")
     for attribute in node.attribute:
@@ -171,7 +176,7 @@ def check(
         return Finding(f"{len(node.input)} inputs where opset {opset} takes {_range(rule.min_input, rule.max_input)}")
     if not rule.min_output <= len(node.output) <= rule.max_output:
         return Finding(f"{len(node.output)} outputs where opset {opset} has {_range(rule.min_output, rule.max_output)}")
-    return _check_types(node, rule, opset, spelled_of, unknown) if spelled_of else None
+    return _check_types(node, rule, opset, spelled_of, unknown)
 
 
 def _check_types(

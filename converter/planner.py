@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, ModelProto, TensorProto, TypeProto
 
-    from onnx_convert.engine import FunctionKey, Options, Work
+    from onnx_convert.edits import FunctionKey
+    from onnx_convert.engine import Options, Work
     from onnx_convert.report import Report
 
 
@@ -72,8 +73,8 @@ class Planner:
         main = Scope(self.model.graph, self.session, self.facts, self.imports)
         work = run.body(main)
         self._take(work)
-        training = [scope for scope in self._training(run, main)]
-        edit = ModelEdit(main.edit, kept, [scope.edit for scope in training], expanded, dict(self.target), self.ir_version)
+        training = [scope.edit for scope in self._training(run, main)]
+        edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)
         leftovers.sweep([main.edit, *edit.training], work.lost)
         if self.ir_version <= irversion.INPUTS_ONLY:
             self._initializers_to_inputs(edit)
@@ -136,7 +137,7 @@ class Planner:
 
     def _hoist(self, nested: GraphEdit, main: GraphEdit) -> None:
         taken = {tensor.name for tensor in (*self.model.graph.initializer, *main.constants)}
-        for tensor in nested.graph.initializer:  # type: ignore[union-attr]
+        for tensor in nested.graph.initializer:
             if tensor.name in nested.dropped:
                 continue
             if tensor.name in taken:
@@ -147,5 +148,3 @@ class Planner:
                 )  # fmt: skip
             main.constants.append(tensor)
             nested.dropped.add(tensor.name)
-
-

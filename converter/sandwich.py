@@ -63,9 +63,7 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
         problem = _still_wrong(node, rule, opset, inputs, carried)
     if problem is not None:
         return None
-    results = op.same(*inputs)
-    values = results if isinstance(results, tuple) else (results,)
-    for index, value in enumerate(values):
+    for index, value in enumerate(op.sames(*inputs)):
         dtype, carrier = carried.get(rule.formal_output(index).variable, (0, 0))
         name = node.proto.output[index]
         if not name:

@@ -273,7 +273,7 @@ class Scope:
 def _has_shape(known: TypeProto | None) -> bool:
     if known is None:
         return False
-    return known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape")
+    return bool(known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape"))
 
 
 def _tensor_type(dtype: int, dims: Any) -> TypeProto:

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import onnx
 from onnx import ModelProto, OptionalProto, SequenceProto, TensorProto, TypeProto, numpy_helper
+
 from oracle import all_nodes, one_spelling
 
 # The last patch of each release, and a Python for which it has a wheel.

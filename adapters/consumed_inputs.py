@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operators that opset 6 frees from `consumed_inputs`, a hint about memory that they shared.
+
+6: the attribute is gone. With it changed
+- Clip: without `min` and `max` nothing was clipped; from 6 on the largest finite floats are the default;
+- Selu: the defaults of `alpha` and `gamma` got more digits;
+- BatchNormalization: below, the attribute is required, a flag for each of five inputs;
+- BatchNormalization, InstanceNormalization: below, the input has four dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_HINT: Final = ("consumed_inputs",)
+
+
+@upgrade(
+    "Abs", "BatchNormalization", "Ceil", "Dropout", "Elu", "Exp", "Floor", "HardSigmoid", "InstanceNormalization",
+    "LeakyRelu", "Log", "Neg", "Reciprocal", "Relu", "Sigmoid", "Sqrt", "Tanh",
+    at=6,
+)  # fmt: skip
+def forget_consumed_inputs(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+    """The hint is dropped."""
+    return op.same(drop=_HINT)  # type: ignore[no-any-return]
+
+
+@upgrade("Clip", at=6)
+def spell_out_no_bound(node: Node, op: Emitter) -> Value:
+    """A bound that is absent is an infinity; without any, nothing is clipped."""
+    if not node.has("min") and not node.has("max"):
+        return op.Identity(node.input(0))
+    absent = {name: bound for name, bound in (("min", -math.inf), ("max", math.inf)) if not node.has(name)}
+    return op.same(drop=_HINT, **absent)
+
+
+@upgrade("Selu", at=6)
+@downgrade("Selu", "Clip", at=6)
+def spell_out_defaults(node: Node, op: Emitter) -> Value:
+    """What is absent is written as the default that it meant."""
+    names = ("min", "max") if node.operator == "Clip" else ("alpha", "gamma")
+    return op.same(drop=_HINT, **{name: node.attr(name) for name in names if not node.has(name)})
+
+
+@downgrade("BatchNormalization", at=6)
+def consume_running_statistics(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+    """Training updates the mean and the variance in place, inference nothing."""
+    flags = [0, 0, 0, 0, 0] if node.attr("is_test") else [0, 0, 0, 1, 1]
+    return _in_four_dimensions(node, op, consumed_inputs=flags)
+
+
+@downgrade("InstanceNormalization", at=6)
+def normalise_in_four_dimensions(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+    """Dimensions of size 1 are appended, or all but the first two joined, and the shape restored."""
+    return _in_four_dimensions(node, op)
+
+
+def _in_four_dimensions(node: Node, op: Emitter, **attributes: object) -> Value | tuple[Value, ...]:
+    """The normalisation of a 4-D view of the input; one of unknown rank is taken to have four dimensions."""
+    x = node.input(0)
+    if x.rank in (None, 4):
+        return op.same(**attributes)  # type: ignore[no-any-return]
+    if x.rank == 1:
+        node.refuse("below opset 6 the input has four dimensions, batch and channel first, and this one has one")
+    view = op.Reshape(x, op.const([0, 0, 1, 1] if x.rank == 2 else [0, 0, -1, 1]))
+    outcome = op.same(view, *node.inputs[1:], **attributes)
+    first, *others = outcome if isinstance(outcome, tuple) else (outcome,)
+    return (op.Reshape(first, op.Shape(x)), *others)

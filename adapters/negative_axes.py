@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Concat, Split, Compress, Flatten, Gather, OneHot: operators along one axis.
+
+4: Concat: `axis` is required; below, its default is 1.
+11: `axis` may be negative, and so may the indices of Gather.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx_convert.adapters.shapes import END, INT64, collapse, non_negative, part, restore
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+
+@upgrade("Concat", at=4)
+def spell_out_axis(node: Node, op: Emitter) -> Value:
+    """An absent axis is 1."""
+    return op.same() if node.has("axis") else op.same(axis=1)
+
+
+@downgrade("Concat", at=11)
+def concat_at_positive_axis(node: Node, op: Emitter) -> Value:
+    """A negative axis counts from the end of a known rank; of an unknown one, what is before it becomes one dimension."""
+    axis, inputs = node.attr("axis"), [value for value in node.inputs if value is not None]
+    if axis >= 0:
+        return op.same()
+    rank = next((value.rank for value in (*inputs, node.output()) if value.rank is not None), None)
+    if rank is not None:
+        return op.same(axis=axis + rank)
+    flat, before = zip(*(collapse(op, value, -axis) for value in inputs), strict=True)
+    return restore(op, op.same(*flat, axis=1), before[0])
+
+
+@downgrade("Split", at=11)
+def split_at_positive_axis(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+    """A negative axis counts from the end of a known rank; of an unknown one, what is before it becomes one dimension."""
+    x, axis = node.input(0), node.attr("axis")
+    if axis >= 0 or x.rank is not None:
+        return _same(node, op, axis)
+    flat, before = collapse(op, x, -axis)
+    parts = op.same(flat, axis=1)
+    return tuple(restore(op, part, before) for part in (parts if isinstance(parts, tuple) else (parts,)))
+
+
+@downgrade("Compress", at=11)
+def compress_at_positive_axis(node: Node, op: Emitter) -> Value:
+    """A negative axis counts from the end of a known rank; of an unknown one, what is before it becomes one dimension."""
+    x, axis = node.input(0), node.attr("axis")
+    if axis is None or axis >= 0 or x.rank is not None:
+        return op.same() if axis is None else _same(node, op, axis)
+    flat, before = collapse(op, x, -axis)
+    return restore(op, op.same(flat, node.input(1), axis=1), before)
+
+
+@downgrade("Flatten", at=11)
+def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
+    """A negative axis counts from the end of a known rank; of an unknown one, what is before it is made a row first."""
+    x, axis = node.input(0), node.attr("axis")
+    if axis >= 0 or x.rank is not None:
+        return _same(node, op, axis)
+    flat, _ = collapse(op, x, -axis)
+    return op.same(flat, axis=1)
+
+
+@downgrade("Gather", at=11)
+def gather_from_the_beginning(node: Node, op: Emitter) -> Value:
+    """Axis and indices count from the beginning; indices that are computed are corrected when they are."""
+    x, axis = node.input(0), node.attr("axis")
+    indices = _non_negative_indices(node, op, axis)
+    if axis >= 0:
+        return op.same(x, indices)
+    if x.rank is not None:
+        return op.same(x, indices, axis=axis + x.rank)
+    flat, before = collapse(op, x, -axis)
+    return restore(op, op.same(flat, indices, axis=1), before)
+
+
+def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
+    x, indices = node.input(0), node.input(1)
+    known, length = indices.constant, x.shape[axis] if x.shape else None
+    if known is not None and (known >= 0).all():
+        return indices
+    dtype = node.dtype(1)
+    if not isinstance(length, int):
+        size = op.at(12).Squeeze(part(op, op.Shape(x), axis, axis + 1 or END), axes=[0])
+        return non_negative(op, indices, size if dtype == INT64 else op.Cast(size, to=dtype))
+    if known is not None:
+        return op.const(known + length * (known < 0), dtype)
+    return non_negative(op, indices, op.const(length, dtype))
+
+
+@downgrade("OneHot", at=11)
+def one_hot_at_positive_axis(node: Node, op: Emitter) -> Value:
+    """-1 always was the end; another negative axis counts from the end of the new rank."""
+    indices, axis = node.input(0), node.attr("axis")
+    if axis >= -1:
+        return op.same()
+    if indices.rank is not None:
+        return op.same(axis=axis + indices.rank + 1)
+    flat, before = collapse(op, indices, -axis - 1)
+    return restore(op, op.same(flat, *node.inputs[1:], axis=1), before)
+
+
+def _same(node: Node, op: Emitter, axis: int) -> Value:
+    """The node at an axis that is not negative, or counts from the end of a known rank."""
+    return op.same() if axis >= 0 else op.same(axis=axis + node.rank(0))  # type: ignore[no-any-return]
