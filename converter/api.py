@@ -157,10 +157,10 @@ def convert(
         UsageError: the request makes no sense.
     """
     request = _request(to, types, exact, allow, strict, keep_functions, ir_version)
-    started = time.perf_counter()
-    source, original, wrap = _open(model)
     if in_place and not isinstance(model, ModelProto):
         raise UsageError("in_place needs a ModelProto; to replace a file, save to its path")
+    started = time.perf_counter()
+    source, original, wrap = _open(model)
     try:
         proto = original
         if isinstance(model, ModelProto) and not in_place:
@@ -218,7 +218,8 @@ def _plan(
     report = Report(source=where, ir_version_before=proto.ir_version)
     report.opsets_before = {opsets.shown(domain): version for domain, version in imports.items()}
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
-    report.nodes_before = structure.examine(proto, where)
+    census = structure.examine(proto, where)
+    report.nodes_before = census.nodes
     rising = target.get("", 0) > imports.get("", 0)
     moved = any(imports.get(domain) != version for domain, version in target.items() if domain in imports)
     opset = target.get("", imports.get("", 0))
@@ -227,10 +228,10 @@ def _plan(
         ir_version = irversion.choose(
             proto, opset, request.ir_version, rising=rising, keep_functions=request.keep_functions
         )
-    planner = Planner(proto, imports, target, ir_version, request.options, read, report)
+    planner = Planner(proto, imports, target, ir_version, request.options, read, report, census.names)
     edit = planner.plan()
     if report.refusals:
-        raise RefusedError(report.refusals, report, _nearest(proto, request, read, where, imports, report.refusals))
+        raise RefusedError(report.refusals, report, _nearest(proto, request, read, imports, report.refusals))
     if edit.any_change or (moved and not rising):
         known = planner.facts if planner.asked else None
         checks.check(proto, edit, read, planner.attribution, known, report)
@@ -245,7 +246,6 @@ def _nearest(
     proto: ModelProto,
     request: _Request,
     read: Callable[[TensorProto], TensorProto],
-    where: str,
     imports: dict[str, int],
     refusals: list[Refusal],
 ) -> int | None:
@@ -258,26 +258,26 @@ def _nearest(
         candidate = max(boundaries) if aim < start else min(boundaries) - 1
         if not min(start, aim) < candidate < max(start, aim):
             return None
-        attempt = dataclasses.replace(request, to=candidate, ir_version=None)
-        try:
-            _attempt(proto, attempt, read, where)
-        except RefusedError as error:
-            refusals, aim = list(error.refusals), candidate
-        else:
+        refusals, aim = _refusals_at(candidate, proto, request, read, imports), candidate
+        if not refusals:
             return candidate
     return None
 
 
-def _attempt(proto: ModelProto, request: _Request, read: Callable[[TensorProto], TensorProto], where: str) -> None:
-    """Plans for the sake of its refusals, without looking for a nearer opset in turn."""
-    imports = _imports(proto, where)
-    target = _target(request.to, imports)
+def _refusals_at(
+    opset: int,
+    proto: ModelProto,
+    request: _Request,
+    read: Callable[[TensorProto], TensorProto],
+    imports: dict[str, int],
+) -> list[Refusal]:
+    """What stands in the way of another opset."""
     report = Report()
-    rising = target.get("", 0) > imports.get("", 0)
-    ir_version = irversion.choose(proto, target[""], None, rising=rising, keep_functions=request.keep_functions)
-    Planner(proto, imports, target, ir_version, request.options, read, report).plan()
-    if report.refusals:
-        raise RefusedError(report.refusals, report)
+    rising = opset > imports[opsets.AI_ONNX]
+    ir_version = irversion.choose(proto, opset, None, rising=rising, keep_functions=request.keep_functions)
+    names = structure.examine(proto, "").names
+    Planner(proto, imports, _target(opset, imports), ir_version, request.options, read, report, names).plan()
+    return report.refusals
 
 
 def _imports(proto: ModelProto, where: str) -> dict[str, int]:
@@ -368,7 +368,11 @@ def _open(model: Model) -> tuple[ModelFile | None, ModelProto, Callable[[ModelPr
         return source, source.model, lambda proto: proto
     if isinstance(model, str | os.PathLike):
         source = modelfile.open_model(model)
-        source.check_external()
+        try:
+            source.check_external()
+        except BaseException:
+            source.close()
+            raise
         return source, source.model, lambda proto: proto
     ir = sys.modules.get("onnx_ir")  # whoever has such a model has imported it
     if ir is not None and isinstance(model, ir.Model):

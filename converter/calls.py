@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_convert import opsets
+from onnx_convert.errors import InvalidModelError
 from onnx_convert.facts import subgraphs
 
 if TYPE_CHECKING:
@@ -48,12 +49,14 @@ def walk(body: GraphProto | FunctionProto, facts: tuple[Facts, ...] = ()) -> Ite
 
 
 def callees_first(functions: Mapping[FunctionKey, FunctionProto]) -> list[FunctionKey]:
-    """The functions in an order in which each comes after those that it calls."""
+    """The functions in an order in which each comes after those that it calls; InvalidModelError for a recursion."""
     order: dict[FunctionKey, None] = {}
     entered: set[FunctionKey] = set()
 
     def visit(key: FunctionKey) -> None:
         if key in entered:
+            if key not in order:
+                raise InvalidModelError(f"function {key[1]} calls itself")
             return
         entered.add(key)
         for call in walk(functions[key]):
@@ -123,30 +126,3 @@ def _common(types: list[TypeProto | None]) -> TypeProto | None:
                 if mine != other:
                     mine.Clear()
     return agreed
-
-
-def all_names(model: ModelProto) -> set[str]:
-    """Every name of a node or value anywhere in a model."""
-    names: set[str] = set()
-    bodies: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
-    for training in model.training_info:
-        bodies += [training.initialization, training.algorithm]
-    for body in bodies:
-        _collect(body, names)
-    return names
-
-
-def _collect(body: GraphProto | FunctionProto, names: set[str]) -> None:
-    if isinstance(body, GraphProto):
-        for values in (body.input, body.output, body.value_info, body.initializer):
-            names.update(value.name for value in values)
-        names.update(tensor.values.name for tensor in body.sparse_initializer)
-    else:
-        names.update(body.input)
-        names.update(body.output)
-    for node in body.node:
-        names.add(node.name)
-        names.update(node.output)
-        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
-            for _, _, graph in subgraphs(node):
-                _collect(graph, names)

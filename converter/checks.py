@@ -37,8 +37,9 @@ class Attribution:
 
     def blame(self, text: str) -> tuple[str, str]:
         """The adapter and node whose name or values a finding mentions; nobody if it mentions none."""
-        mentioned = re.findall(r"[^\s()\[\]'\":,]+", text)
-        return next((self.by_value[word] for word in mentioned if word in self.by_value), ("", ""))
+        mentioned = set(re.findall(r"[^\s()\[\]'\":,]+", text))
+        mentioned |= {word.rpartition("/")[0] for word in mentioned}  # helpers are named after their node
+        return next((by for value, by in self.by_value.items() if value in mentioned or by[1] in mentioned), ("", ""))
 
 
 def check(

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from onnx import SparseTensorProto
+
 from onnx_convert import opsets
 from onnx_convert.facts import subgraphs
 
@@ -38,7 +40,7 @@ class GraphEdit:
     inputs: list[ValueInfoProto] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     value_info: list[ValueInfoProto] = field(default_factory=list)
-    domains: set[str] = field(default_factory=set)  # of the new nodes
+    domains: dict[str, int] = field(default_factory=dict)  # of the new nodes, with the opset if the model has none
     forgotten: set[str] = field(default_factory=set)
 
     def walk(self) -> Iterator[GraphEdit]:
@@ -98,16 +100,19 @@ def function_key(function: FunctionProto) -> FunctionKey:
     return function.domain, function.name, getattr(function, "overload", "")
 
 
-def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], domains: set[str]) -> None:
-    """Writes opset versions into the imports of a model or function, and adds the imports of `domains`."""
+def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], body: GraphEdit | None) -> None:
+    """Writes opset versions into the imports of a model or function, and adds those that its new nodes need."""
     imported = set()
     for entry in holder.opset_import:
         domain = opsets.normalise(entry.domain)
         imported.add(domain)
         if domain in versions:
             entry.version = versions[domain]
-    for domain in sorted(domains - imported):
-        holder.opset_import.add(domain=domain, version=versions[domain])
+    for edit in body.walk() if body else ():
+        for domain, version in edit.domains.items():
+            if domain not in imported:
+                imported.add(domain)
+                holder.opset_import.add(domain=domain, version=versions.get(domain, version))
 
 
 def apply(edit: ModelEdit, model: ModelProto) -> None:
@@ -115,12 +120,11 @@ def apply(edit: ModelEdit, model: ModelProto) -> None:
     for graph in edit.bodies:
         apply_graph(graph)
     for function_edit in edit.functions:
-        domains = {domain for nested in function_edit.walk() for domain in nested.domains}
-        stamp(function_edit.graph, edit.opsets, domains)
+        stamp(function_edit.graph, edit.opsets, function_edit)
     for index in reversed(range(len(model.functions))):
         if function_key(model.functions[index]) in edit.removed_functions:
             del model.functions[index]
-    stamp(model, edit.opsets, {domain for nested in edit.graph.walk() for domain in nested.domains})
+    stamp(model, edit.opsets, edit.graph)
     if edit.ir_version:
         model.ir_version = edit.ir_version
 
@@ -149,14 +153,22 @@ def apply_graph(edit: GraphEdit) -> None:
         graph.value_info.extend(edit.value_info)
 
 
-def _name(item: object) -> str:
-    values = getattr(item, "values", None)  # a sparse tensor is named by its values
-    return str(values.name if values is not None else item.name)
+def _may_be_large(node: NodeProto) -> bool:
+    operator = node.op_type
+    return operator == "Constant" or opsets.may_hold_graphs(operator, opsets.normalise(node.domain))
+
+
+def _name(item: TensorProto | SparseTensorProto | ValueInfoProto) -> str:
+    return item.values.name if isinstance(item, SparseTensorProto) else item.name
 
 
 def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
-    """Makes `nodes` the node list without copying those that are in it already."""
+    """Makes `nodes` the node list. Those that are in it already are not copied where one may be large."""
     held = graph.node
+    if not any(_may_be_large(node) for node in nodes):
+        del held[:]
+        held.extend(nodes)
+        return
     present = list(held)  # the wrappers stay alive, hence their identities hold
     staying = {id(node) for node in present}
     position: dict[int, int] = {}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import NodeProto
 
-from onnx_convert import edits, legality, opsets, registry
+from onnx_convert import edits, legality, opsets, recipes, registry
 from onnx_convert.calls import key_of
 from onnx_convert.emitter import Emitted, Emitter, Outcome
 from onnx_convert.errors import InternalError, InvalidModelError, Refusal
@@ -114,6 +114,7 @@ class Engine:
         self._names = {key[:2] for key in functions}
         self._fates: dict[tuple[str, str, int], Fate] = {}
         self._ways: dict[tuple[str, str, int], Way] = {}
+        self._recipes = recipes.Recipes()
 
     # ---- graphs
 
@@ -212,28 +213,46 @@ class Engine:
 
     def _replace(self, source: NodeProto, moving: NodeProto, opset: int, scope: Scope, work: Work) -> None:
         """Puts what the node becomes at the target in its place; if it cannot get there, records why."""
-        trial: list[Step] = []
         crossing: list[Crossing | None] = [None]
         try:
-            written = self._carry(moving, opset, scope, work, trial, crossing)
+            written, steps = self._written(moving, opset, scope, work, crossing)
         except Refuse as refuse:
             self._refuse(source, crossing[0], refuse, scope, work)
             scope.edit.nodes.append(source)
             return
-        for step in trial:
+        for step in steps:
             work.steps[step] += 1
         used: set[str] = set()
-        by = (trial[0].rewrite if trial else "", scope.shown(source))
+        by = (steps[0].rewrite if steps else "", scope.shown(source))
         domains = scope.edit.domains
         for node in written:
             used |= used_names(node)
-            domains.add(opsets.normalise(node.domain))
+            domains.setdefault(opsets.normalise(node.domain), self.target.get(opsets.normalise(node.domain), 1))
             for name in node.output:
                 self.attribution.by_value[name] = by
         self.session.used |= used
         work.lost += [(scope, name) for name in source.input if name and name not in used]
         scope.edit.nodes += written
         scope.edit.changed = True
+
+    def _written(
+        self, node: NodeProto, opset: int, scope: Scope, work: Work, at: list[Crossing | None]
+    ) -> tuple[list[NodeProto], Sequence[Step]]:
+        """What a node becomes at the target, by a recipe if one like it was there before."""
+        key = recipes.key_of(node, opset) if not scope.is_function and not self._expands(node) else None
+        if key is not None and (followed := self._recipes.follow(key, node, scope)) is not None:
+            for new in followed[0]:
+                scope.wrote(new, self.target.get(opsets.normalise(new.domain), 1))
+            return followed
+        listener = scope.listener = recipes.Listener(node)
+        steps: list[Step] = []
+        try:
+            written = self._carry(node, opset, scope, work, steps, at)
+        finally:
+            scope.listener = None
+        if key is not None:
+            self._recipes.learn(key, node, written, steps, listener, scope)
+        return written, steps
 
     def _carry(
         self, node: NodeProto, opset: int, scope: Scope, work: Work, steps: list[Step], at: list[Crossing | None]
@@ -250,6 +269,8 @@ class Engine:
                 way = self._way(opsets.normalise(moving.domain), moving.op_type, opset)
                 at[0] = crossing = way.crossing
                 if crossing is None:
+                    if not way.stop:
+                        scope.edit.domains.setdefault(opsets.normalise(moving.domain), opset)
                     done += self._settle(moving, opset, way, scope, steps, lineage)
                     continue
                 origin = (moving.op_type, crossing)

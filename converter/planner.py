@@ -36,6 +36,7 @@ class Planner:
         options: Options,
         read: Callable[[TensorProto], TensorProto],
         report: Report,
+        names: set[str],
     ) -> None:
         self.model = model
         self.imports = imports
@@ -45,7 +46,7 @@ class Planner:
         self.read = read
         self.report = report
         self.attribution = Attribution()
-        self.session = Session(model.ir_version or 3, ir_version, Names(lambda: calls.all_names(model)), read)
+        self.session = Session(model.ir_version or 3, ir_version, Names(names), read)
         self.facts = Facts(self._infer, len(model.graph.node))
         self.asked = False
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from onnx import FunctionProto
 
     from onnx_convert.facts import Facts
+    from onnx_convert.recipes import Listener
 
     Array = numpy.ndarray[Any, Any]
 
@@ -33,14 +34,11 @@ _DATA_ELEMENTS: Final = 1024  # inference is shown the elements of axes and shap
 class Names:
     """Value and node names of the whole model, so that a new one is unique in every scope."""
 
-    def __init__(self, collect: Callable[[], set[str]]) -> None:
-        self._collect = collect
-        self._taken: set[str] | None = None
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
 
     def fresh(self, wanted: str) -> str:
         """`wanted`, or `wanted_1`, `wanted_2` ... if it is taken."""
-        if self._taken is None:
-            self._taken = self._collect()
         name, number = wanted, 0
         while name in self._taken:
             number += 1
@@ -89,6 +87,7 @@ class Scope:
         self._constants: dict[str, Array | None] = {}
         self._shared: dict[tuple[int, tuple[int, ...], bytes], str] = {}
         self.new_constants: dict[str, TensorProto] = {}
+        self.listener: Listener | None = None
 
     # ---- what adapters write
 
@@ -99,6 +98,8 @@ class Scope:
             if name:
                 self._written[name] = entry
                 self._types.pop(name, None)
+        if self.listener is not None:
+            self.listener.own.update(node.output)
 
     def renamed(self, old: str, new: str) -> None:
         """Takes note that an adapter's value takes over the name of a source value."""
@@ -121,7 +122,14 @@ class Scope:
             home._shared[key] = name
             home.new_constants[name] = numpy_helper.from_array(array, name)
             home._constants[name] = array
+        if self.listener is not None:
+            self.listener.own.add(name)
         return name
+
+    def new_constant(self, name: str) -> Array | None:
+        """The elements of a constant that adapters made."""
+        home = self.constant_home
+        return home._constants[name] if name in home.new_constants else None
 
     @property
     def constant_home(self) -> Scope:
@@ -131,10 +139,41 @@ class Scope:
             scope = scope.parent
         return scope
 
-    # ---- types
+    # ---- questions
 
     def type_of(self, name: str) -> TypeProto | None:
         """Everything known of a value's type, None if nothing is."""
+        answer = self._type_of(name)
+        if self.listener is not None:
+            self.listener.heard("type", name, answer)
+        return answer
+
+    def spelled(self, name: str) -> str:
+        """A value's type as schemas spell it, "tensor(float)"; "" if it is not known.
+
+        That of a value which an adapter wrote mostly follows from the schema: no need to infer its shape as well.
+        """
+        answer = self._spelled(name)
+        if self.listener is not None:
+            self.listener.heard("spelled", name, answer)
+        return answer
+
+    def constant(self, name: str) -> Array | None:
+        """The elements of a value that is the same at every run, None for any other."""
+        answer = self._constant(name)
+        if self.listener is not None:
+            self.listener.heard("elements", name, _elements(answer))
+        return answer
+
+    def ask(self, what: str, name: str) -> Any:
+        """One of these questions, by name."""
+        if what == "type":
+            return self._type_of(name)
+        return self._spelled(name) if what == "spelled" else _elements(self._constant(name))
+
+    # ---- types
+
+    def _type_of(self, name: str) -> TypeProto | None:
         if name in self._types:
             return self._types[name]
         known = self.facts.type_of(name)
@@ -148,11 +187,7 @@ class Scope:
         self._types[name] = known
         return known
 
-    def spelled(self, name: str) -> str:
-        """A value's type as schemas spell it, "tensor(float)"; "" if it is not known.
-
-        That of a value which an adapter wrote mostly follows from the schema: no need to infer its shape as well.
-        """
+    def _spelled(self, name: str) -> str:
         entry = self._written.get(name)
         if entry is None or name in self._types:
             known = self.type_of(name)
@@ -198,8 +233,7 @@ class Scope:
 
     # ---- constants
 
-    def constant(self, name: str) -> Array | None:
-        """The elements of a value that is the same at every run, None for any other."""
+    def _constant(self, name: str) -> Array | None:
         if name in self._constants:
             return self._constants[name]
         tensor = self.constant_tensor(name)
@@ -268,6 +302,10 @@ class Scope:
     def shown(self, node: NodeProto) -> str:
         """How people find a node: its name, or the name of its first output."""
         return node.name or next((name for name in node.output if name), "")
+
+
+def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes] | None:
+    return None if array is None else (array.dtype.str, array.shape, array.tobytes())
 
 
 def _has_shape(known: TypeProto | None) -> bool:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The few things that a model must not get wrong for its conversion to mean anything: every value is made once, every
-value that is used is made somewhere, and no node waits for itself. Everything else is onnx's checker's business."""
+value that is used is made somewhere, no node waits for itself, and every operator's domain is imported. Everything else
+is onnx's checker's business."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from onnx import GraphProto
 
 from onnx_convert import opsets
+from onnx_convert.edits import function_key
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.facts import subgraphs
 
@@ -20,16 +22,33 @@ if TYPE_CHECKING:
     Body = GraphProto | FunctionProto
 
 
-def examine(model: ModelProto, where: str) -> int:
-    """The number of nodes of the model, subgraphs and functions included. InvalidModelError names what is wrong."""
-    count = _body(model.graph, frozenset(), where, "")
-    visible = frozenset(_given(model.graph))
+class Census:
+    """The nodes of a model, counted, and every name of a node or value in it, subgraphs and functions included."""
+
+    def __init__(self) -> None:
+        self.nodes = 0
+        self.names: set[str] = set()
+
+
+def examine(model: ModelProto, where: str) -> Census:
+    """Goes through all nodes once. InvalidModelError names what is wrong."""
+    census = Census()
+    imports = _imports(model) or {opsets.AI_ONNX}  # IR versions 1 and 2 have none
+    made = _body(model.graph, frozenset(), imports, census, where, "")
     for training in model.training_info:
         for graph in (training.initialization, training.algorithm):
-            count += _body(graph, visible | {o for n in model.graph.node for o in n.output}, where, "training/")
+            _body(graph, made, imports, census, where, "training/")
+    defined = set()
     for function in model.functions:
-        count += _body(function, frozenset(), where, f"function {function.name}/")
-    return count
+        if function_key(function) in defined:
+            raise InvalidModelError(f"function {function.name} is defined twice", where=where)
+        defined.add(function_key(function))
+        _body(function, frozenset(), _imports(function), census, where, f"function {function.name}/")
+    return census
+
+
+def _imports(holder: ModelProto | FunctionProto) -> set[str]:
+    return {opsets.normalise(entry.domain) for entry in holder.opset_import}
 
 
 def _given(body: Body) -> list[str]:
@@ -43,7 +62,10 @@ def _given(body: Body) -> list[str]:
     return names
 
 
-def _body(body: Body, outer: frozenset[str] | set[str], where: str, path: str) -> int:
+def _body(
+    body: Body, outer: frozenset[str] | set[str], imports: set[str], census: Census, where: str, path: str
+) -> set[str]:
+    """The names that a body makes."""
     given = _given(body)
     seen = set(given)
     if len(seen) != len(given):
@@ -51,9 +73,13 @@ def _body(body: Body, outer: frozenset[str] | set[str], where: str, path: str) -
         raise InvalidModelError(f"{path}{twice!r} is an input or initializer twice", where=where)
     early: list[tuple[NodeProto, str]] = []
     holders: list[NodeProto] = []
-    count = 0
+    names = census.names
+    census.nodes += len(body.node)
     for node in body.node:
-        count += 1
+        names.add(node.name)
+        domain = opsets.normalise(node.domain)
+        if domain not in imports:
+            raise InvalidModelError(f"{path}{_shown(node)}: {opsets.shown(domain)} is not imported", where=where)
         for name in node.input:
             if name not in seen and name and name not in outer:
                 early.append((node, name))
@@ -62,14 +88,19 @@ def _body(body: Body, outer: frozenset[str] | set[str], where: str, path: str) -
                 raise InvalidModelError(f"{path}{name!r} is made twice, by {_shown(node)} too", where=where)
             if name:
                 seen.add(name)
-        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+        if opsets.may_hold_graphs(node.op_type, domain):
             holders.append(node)
+    names |= seen
     if early:
         _explain(body, early, seen, where, path)
+    for value in body.output:
+        name = value if isinstance(value, str) else value.name
+        if name not in seen and name and name not in outer:
+            raise InvalidModelError(f"{path}{name!r}, an output, is not made anywhere", where=where)
     for node in holders:
         for _, _, graph in subgraphs(node):
-            count += _body(graph, outer | seen, where, f"{path}{node.name or node.op_type}/")
-    return count
+            _body(graph, outer | seen, imports, census, where, f"{path}{node.name or node.op_type}/")
+    return seen
 
 
 def _explain(body: Body, early: Iterable[tuple[NodeProto, str]], made: set[str], where: str, path: str) -> None:

@@ -179,9 +179,9 @@ def build(model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto
         body = edits.get(id(function))
         builder.function(target, function, body)
         if edit:
-            stamp(target, edit.opsets, {d for item in body.walk() for d in item.domains} if body else set())
+            stamp(target, edit.opsets, body)
     if edit:
-        stamp(view, edit.opsets, {d for item in edit.graph.walk() for d in item.domains})
+        stamp(view, edit.opsets, edit.graph)
     if not view.opset_import:
         view.opset_import.add(domain="", version=1)  # IR versions 1 and 2 have no imports
     return view
