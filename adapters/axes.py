@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import INT64, are_zero, collapse, named, positions, reshape, restore
+from onnx_convert.adapters.shapes import INT64, are_zero, chosen, collapse, named, positions, reshape, restore
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -44,23 +44,23 @@ def unsqueeze_axes_to_attribute(node: Node, op: Emitter) -> Value:
 
 def _squeeze(op: Emitter, x: Value, axes: Value) -> Value:
     shape = op.Shape(x)
-    return reshape(op, x, op.at(9).Compress(shape, are_zero(op, named(op, axes, shape)), axis=0))
+    return reshape(op, x, chosen(op, shape, are_zero(op, named(op, axes, shape))))
 
 
 def _unsqueeze(op: Emitter, x: Value, axes: Value) -> Value:
     """The new size at a position is 1 where an axis is named, else that of the old dimension which lands there."""
     shape = op.Shape(x)
-    dims = op.Concat(shape, axes, axis=0)  # as long as the new shape
+    dims = op.at(4).Concat(shape, axes, axis=0)  # as long as the new shape
     new = named(op, axes, dims)
     landing = op.Transpose(op.at(9).NonZero(are_zero(op, new)), perm=[1, 0])  # of each old dimension
     lands = op.Cast(op.at(7).Equal(landing, positions(op, dims)), to=INT64)
-    sizes = op.at(7).Mul(lands, op.at(12).Unsqueeze(shape, axes=[1]))
-    return reshape(op, x, op.at(7).Add(op.at(12).ReduceSum(sizes, axes=[0], keepdims=0), new))
+    sizes = op.at(7).Mul(lands, op.at(10).Unsqueeze(shape, axes=[1]))
+    return reshape(op, x, op.at(7).Add(op.at(10).ReduceSum(sizes, axes=[0], keepdims=0), new))
 
 
 @downgrade("Squeeze", at=11)
 def squeeze_positive_axes(node: Node, op: Emitter) -> Value:
-    """Negative axes count from the end of a known rank; of an unknown one, what is before them becomes one dimension."""
+    """Negative axes count from the end of a known rank; of an unknown one, all before them becomes one dimension."""
     x, axes = node.input(0), node.attr("axes")
     if not axes or min(axes) >= 0:
         return op.same()
@@ -75,7 +75,7 @@ def squeeze_positive_axes(node: Node, op: Emitter) -> Value:
 
 @downgrade("Unsqueeze", at=11)
 def unsqueeze_positive_axes(node: Node, op: Emitter) -> Value:
-    """Negative axes count from the end of the new rank; of an unknown one, what is before them becomes one dimension."""
+    """Negative axes count from the end of the new rank; if it is unknown, all before them becomes one dimension."""
     x, axes = node.input(0), node.attr("axes")
     if min(axes, default=0) >= 0:
         return op.same() if axes == sorted(axes) else op.same(axes=sorted(axes))

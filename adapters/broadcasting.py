@@ -3,23 +3,21 @@
 
 6: below, Add, Sub, Mul and Div have `consumed_inputs`, a hint about memory.
 7: below, shapes are equal, or `broadcast` is 1: then B has one element, or its shape is a contiguous block of A's that
-begins at `axis` (default: that ends where A's ends), and A is never stretched. From 7 on both are stretched as in numpy.
+begins at `axis` (default: that ends where A's ends); A is never stretched. From 7 on both are stretched as in numpy.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.stretching import INT64, is_single, padded, rank_of, same_shape, stretched
+from onnx_convert.adapters.stretching import DOUBLE, INT64, is_single, padded, rank_of, same_shape, stretched
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Shape, Value
 
 OPERATORS: Final = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
-FLOAT: Final = dtype_number("float")
 
 # What an operator is called when its inputs change places.
 MIRRORED: Final = {
@@ -48,27 +46,69 @@ def align_block(node: Node, op: Emitter) -> Value:
 
 
 def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
-    if b.rank == 0:
+    """B as numpy has to see it; in the wild an axis of -1 says what no axis says."""
+    if b.rank == 0 or (is_single(b) and a.rank is not None and b.rank is not None and b.rank <= a.rank):
         return b
+    if is_single(b):
+        return _scalar(op, b)
     if a.rank is None or b.rank is None:
-        if is_single(b):
-            return _scalar(op, b)
         return b if axis == -1 else _aligned_at_run_time(op, a, b, axis)
     start = a.rank - b.rank if axis == -1 else axis
     missing = a.rank - b.rank - start
-    if is_single(b):
-        return b if b.rank <= a.rank else _scalar(op, b)
-    if start < 0 or missing < 0:
-        return _scalar(op, b)
-    return op.Unsqueeze(b, axes=list(range(b.rank, b.rank + missing))) if missing else b
+    if start >= 0 and missing >= 0:
+        return op.Unsqueeze(b, axes=list(range(b.rank, b.rank + missing))) if missing else b
+    if axis < -1 or any(isinstance(dim, int) and dim != 1 for dim in b.shape or ()):
+        node.refuse(f"B of shape {b.shape} is no block of A at axis {axis}", "the model is not valid: correct the axis")
+    return _scalar(op, b)
 
 
 def _scalar(op: Emitter, x: Value) -> Value:
+    """The one element of a value that has a higher rank than what it is combined with."""
     return op.Reshape(x, op.const([]))
 
 
 def _aligned_at_run_time(op: Emitter, a: Value, b: Value, axis: int) -> Value:
-    """Appends rank(A) - axis - rank(B) ones to B's shape, none if that is below 0, as it may be if B has one element."""
-    beyond = op.at(6).Sub(op.at(6).Sub(rank_of(op, a), rank_of(op, b)), op.const([axis], rank_of_dtype))
-    missing = op.Cast(op.Relu(beyond), to=INT64)
-    return op.Reshape(b, op.Concat(op.Shape(b), op.Tile(op.const([1]), missing), axis=0))
+    """Appends rank(A) - axis - rank(B) ones to B's shape; none if that is below 0, as one element allows."""
+    beyond = op.Sub(op.Sub(rank_of(op, a), rank_of(op, b)), op.const([axis], DOUBLE))
+    ones = op.Tile(op.const([1]), op.Cast(op.Relu(beyond), to=INT64))
+    return op.Reshape(b, op.Concat(op.Shape(b), ones, axis=0))
+
+
+# ---- down
+
+
+@downgrade(*OPERATORS, at=7)
+def fit_as_block(node: Node, op: Emitter) -> Value:
+    """Equal shapes need nothing, a block `broadcast` and `axis`; all else is repeated to the common shape."""
+    a, b = node.input(0), node.input(1)
+    if same_shape(a, b):
+        return op.same()
+    if (span := block(a.shape, b.shape)) is not None:
+        return _fitted(op, a, b, span, node.operator)
+    mirrored = MIRRORED.get(node.operator)
+    if mirrored is not None and (span := block(b.shape, a.shape)) is not None:
+        return _fitted(op, b, a, span, mirrored)
+    return op.same(*stretched(op, a, b))
+
+
+def block(a: Shape | None, b: Shape | None) -> tuple[int, int] | None:
+    """The axes of A that B stands against without its outer axes of length 1, if it is known to fit there."""
+    if b == ():
+        return 0, 0
+    if a is None or b is None or len(b) > len(a):
+        return None
+    dims = padded(b, len(a))
+    inner = [axis for axis, dim in enumerate(dims) if dim != 1]
+    start, stop = (inner[0], inner[-1] + 1) if inner else (0, 0)
+    fits = all(dim is not None and dim == other for dim, other in zip(dims[start:stop], a[start:stop], strict=True))
+    return (start, stop) if fits else None
+
+
+def _fitted(op: Emitter, a: Value, b: Value, span: tuple[int, int], operator: str) -> Value:
+    start, stop = span
+    if start == stop:
+        return op.same(a, b, operator=operator, broadcast=1)
+    rank, own = len(a.shape or ()), len(b.shape or ())
+    outer = [axis - rank + own for axis in range(rank - own, rank) if not start <= axis < stop]
+    inner = op.Squeeze(b, axes=outer) if outer else b
+    return op.same(a, inner, operator=operator, broadcast=1, axis=start if stop < rank else None)

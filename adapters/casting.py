@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cast.
+"""Cast, CastLike.
 
 6: below, `to` is the name of the dtype; from 6 on its number in TensorProto.DataType.
+9: Cast takes and makes strings, as any operator that lost a dtype.
+19: `saturate` tells what becomes of numbers beyond float8.
+24: `round_mode` tells how numbers are rounded to float8e8m0.
 """
 
 from __future__ import annotations
@@ -18,11 +21,23 @@ if TYPE_CHECKING:
 
 @upgrade("Cast", at=6)
 def name_to_number(node: Node, op: Emitter) -> Value:
-    """"FLOAT" becomes 1."""
+    """The name FLOAT becomes 1."""
     return op.same(to=dtype_number(node.attr("to")))
 
 
 @downgrade("Cast", at=6)
 def number_to_name(node: Node, op: Emitter) -> Value:
-    """1 becomes "FLOAT"."""
+    """The number 1 becomes FLOAT."""
     return op.same(to=dtype_name(node.attr("to")).upper())
+
+
+@downgrade("Cast", "CastLike", at=19)
+def forget_saturation(node: Node, op: Emitter) -> Value:
+    """The attribute concerns float8 only, which is not there below."""
+    return op.same(drop=("saturate",))
+
+
+@downgrade("Cast", "CastLike", at=24)
+def forget_rounding(node: Node, op: Emitter) -> Value:
+    """The attribute concerns float8e8m0 only, which is not there below."""
+    return op.same(drop=("round_mode",))

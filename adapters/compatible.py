@@ -33,8 +33,8 @@ compatible("Max", "Mean", "Min", "Sum", at=8, direction="up")
 compatible("MaxPool", at=8, direction="up", because="`storage_order` only concerns the new optional output `Indices`")
 
 compatible("Flatten", "Gemm", "Greater", "Less", "MatMul", "PRelu", at=9)
-compatible("Cast", "Constant", at=9, direction="up")
-compatible("BatchNormalization", at=9, direction="down", because="`spatial` defaults to 1, all that is left at 9")
+compatible("Cast", at=9)
+compatible("Constant", at=9, direction="up")
 
 compatible("AveragePool", at=10, direction="up", because="`ceil_mode` defaults to 0, the old rule")
 compatible("MaxPool", at=10, direction="up", because="`ceil_mode` defaults to 0 and `dilations` to ones, the old rule")
@@ -56,7 +56,8 @@ compatible("OneHot", at=11, direction="up", because="runtimes have always counte
 compatible("TopK", at=11, direction="up", because="`largest` and `sorted` default to 1, the old rule")
 compatible("Scatter", at=11, direction="down", because="only the deprecation is new")
 
-compatible("Max", "MaxPool", "Min", "Pow", "ReduceMax", "ReduceMin", at=12)
+compatible("MaxPool", "ReduceMax", "ReduceMin", at=12)
+compatible("Max", "Min", "Pow", at=12, direction="up")
 compatible("Clip", at=12, direction="up")
 compatible("ArgMax", "ArgMin", at=12, direction="up", because="`select_last_index` defaults to 0, the old rule")
 compatible("Constant", at=12, direction="up", because="`value_float` and its kin are more ways to give the value")
@@ -67,13 +68,13 @@ compatible(
     "Abs", "Add", "ArgMax", "ArgMin", "Cast", "Ceil", "Clip", "Concat", "Constant", "DepthToSpace", "Div",
     "Dropout", "Equal", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Gemm",
     "Greater", "Identity", "IsNaN", "LRN", "Less", "Log", "MatMul", "Max", "Mean", "MeanVarianceNormalization",
-    "Min", "Mod", "Mul", "Neg", "NegativeLogLikelihoodLoss", "NonZero", "Pad", "Pow", "Reciprocal", "ReduceL1",
+    "Min", "Mod", "Mul", "Neg", "NegativeLogLikelihoodLoss", "NonZero", "Pow", "Reciprocal", "ReduceL1",
     "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSumSquare", "Relu", "Reshape", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size",
     "Slice", "SoftmaxCrossEntropyLoss", "SpaceToDepth", "Sqrt", "Sub", "Sum", "Tanh", "Tile", "Transpose",
     at=13,
 )
-compatible("If", "Loop", at=13, direction="up")
+compatible("If", "Loop", "Pad", at=13, direction="up")
 compatible("Erf", at=13, direction="down")
 compatible(
     "DequantizeLinear", "QuantizeLinear",
@@ -85,7 +86,8 @@ compatible("Identity", at=14, direction="up")
 compatible("GRU", "LSTM", "RNN", at=14, direction="up", because="`layout` defaults to 0, the old order")
 compatible("Reshape", at=14, direction="up", because="`allowzero` defaults to 0, the old rule")
 
-compatible("BatchNormalization", "Pow", at=15)
+compatible("BatchNormalization", at=15, direction="up")
+compatible("Pow", at=15, direction="up")
 compatible("Shape", at=15, direction="up", because="`start` and `end` default to the whole shape")
 
 compatible("GreaterOrEqual", "LeakyRelu", "LessOrEqual", "PRelu", "Scan", "Where", at=16)

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.registry import downgrade, upgrade
 
@@ -27,9 +27,9 @@ _HINT: Final = ("consumed_inputs",)
     "LeakyRelu", "Log", "Neg", "Reciprocal", "Relu", "Sigmoid", "Sqrt", "Tanh",
     at=6,
 )  # fmt: skip
-def forget_consumed_inputs(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+def forget_consumed_inputs(node: Node, op: Emitter) -> Value:
     """The hint is dropped."""
-    return op.same(drop=_HINT)  # type: ignore[no-any-return]
+    return op.same(drop=_HINT)
 
 
 @upgrade("Clip", at=6)
@@ -37,7 +37,9 @@ def spell_out_no_bound(node: Node, op: Emitter) -> Value:
     """A bound that is absent is an infinity; without any, nothing is clipped."""
     if not node.has("min") and not node.has("max"):
         return op.Identity(node.input(0))
-    absent = {name: bound for name, bound in (("min", -math.inf), ("max", math.inf)) if not node.has(name)}
+    absent: dict[str, Any] = {
+        name: bound for name, bound in (("min", -math.inf), ("max", math.inf)) if not node.has(name)
+    }
     return op.same(drop=_HINT, **absent)
 
 
@@ -50,26 +52,24 @@ def spell_out_defaults(node: Node, op: Emitter) -> Value:
 
 
 @downgrade("BatchNormalization", at=6)
-def consume_running_statistics(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+def consume_running_statistics(node: Node, op: Emitter) -> Value:
     """Training updates the mean and the variance in place, inference nothing."""
+    _need_four_dimensions(node)
     flags = [0, 0, 0, 0, 0] if node.attr("is_test") else [0, 0, 0, 1, 1]
-    return _in_four_dimensions(node, op, consumed_inputs=flags)
+    return op.same(consumed_inputs=flags)
 
 
 @downgrade("InstanceNormalization", at=6)
-def normalise_in_four_dimensions(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
-    """Dimensions of size 1 are appended, or all but the first two joined, and the shape restored."""
-    return _in_four_dimensions(node, op)
+def keep_four_dimensions(node: Node, op: Emitter) -> Value:
+    """Nothing changes for an input of four dimensions, the only one that was meant."""
+    _need_four_dimensions(node)
+    return op.same()
 
 
-def _in_four_dimensions(node: Node, op: Emitter, **attributes: object) -> Value | tuple[Value, ...]:
-    """The normalisation of a 4-D view of the input; one of unknown rank is taken to have four dimensions."""
-    x = node.input(0)
-    if x.rank in (None, 4):
-        return op.same(**attributes)  # type: ignore[no-any-return]
-    if x.rank == 1:
-        node.refuse("below opset 6 the input has four dimensions, batch and channel first, and this one has one")
-    view = op.Reshape(x, op.const([0, 0, 1, 1] if x.rank == 2 else [0, 0, -1, 1]))
-    outcome = op.same(view, *node.inputs[1:], **attributes)
-    first, *others = outcome if isinstance(outcome, tuple) else (outcome,)
-    return (op.Reshape(first, op.Shape(x)), *others)
+def _need_four_dimensions(node: Node) -> None:
+    rank = node.input(0).rank
+    if rank not in (None, 4):
+        node.refuse(
+            f"below opset 6 the input has four dimensions, and this one has {rank}",
+            "go no lower than opset 6, or reshape the input to four dimensions",
+        )

@@ -17,7 +17,7 @@ carried(
     *"ArgMax ArgMin Clip Equal GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool".split(),
     *"Min NonZero Relu Round Sign TopK Unique".split(),
 )
-carried(ARITHMETIC, *"Add Div Mul Sqrt Sub".split())
+carried(ARITHMETIC, *"Add Div Mul PRelu Sqrt Sub".split())
 carried(EXTREMUM, *"ReduceMax ReduceMin".split())
 
 # The dtype decides what these compute, or is an attribute of theirs.

@@ -25,7 +25,7 @@ def spell_out_axis(node: Node, op: Emitter) -> Value:
 
 @downgrade("Concat", at=11)
 def concat_at_positive_axis(node: Node, op: Emitter) -> Value:
-    """A negative axis counts from the end of a known rank; of an unknown one, what is before it becomes one dimension."""
+    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
     axis, inputs = node.attr("axis"), [value for value in node.inputs if value is not None]
     if axis >= 0:
         return op.same()
@@ -38,23 +38,23 @@ def concat_at_positive_axis(node: Node, op: Emitter) -> Value:
 
 @downgrade("Split", at=11)
 def split_at_positive_axis(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
-    """A negative axis counts from the end of a known rank; of an unknown one, what is before it becomes one dimension."""
+    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
     x, axis = node.input(0), node.attr("axis")
     if axis >= 0 or x.rank is not None:
         return _same(node, op, axis)
     flat, before = collapse(op, x, -axis)
-    parts = op.same(flat, axis=1)
-    return tuple(restore(op, part, before) for part in (parts if isinstance(parts, tuple) else (parts,)))
+    return tuple(restore(op, piece, before) for piece in op.sames(flat, axis=1))
 
 
 @downgrade("Compress", at=11)
 def compress_at_positive_axis(node: Node, op: Emitter) -> Value:
-    """A negative axis counts from the end of a known rank; of an unknown one, what is before it becomes one dimension."""
+    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
     x, axis = node.input(0), node.attr("axis")
     if axis is None or axis >= 0 or x.rank is not None:
         return op.same() if axis is None else _same(node, op, axis)
     flat, before = collapse(op, x, -axis)
-    return restore(op, op.same(flat, node.input(1), axis=1), before)
+    taken = op.at(10).Squeeze(op.at(9).NonZero(node.input(1)), axes=[0])
+    return restore(op, op.at(10).Gather(flat, taken, axis=1), before)  # inference does not know Compress-9
 
 
 @downgrade("Flatten", at=11)
@@ -87,7 +87,7 @@ def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
         return indices
     dtype = node.dtype(1)
     if not isinstance(length, int):
-        size = op.at(12).Squeeze(part(op, op.Shape(x), axis, axis + 1 or END), axes=[0])
+        size = op.at(10).Squeeze(part(op, op.Shape(x), axis, axis + 1 or END), axes=[0])
         return non_negative(op, indices, size if dtype == INT64 else op.Cast(size, to=dtype))
     if known is not None:
         return op.const(known + length * (known < 0), dtype)
@@ -108,4 +108,4 @@ def one_hot_at_positive_axis(node: Node, op: Emitter) -> Value:
 
 def _same(node: Node, op: Emitter, axis: int) -> Value:
     """The node at an axis that is not negative, or counts from the end of a known rank."""
-    return op.same() if axis >= 0 else op.same(axis=axis + node.rank(0))  # type: ignore[no-any-return]
+    return op.same() if axis >= 0 else op.same(axis=axis + node.rank(0))

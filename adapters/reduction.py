@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import INT64, are_zero, collapse, named, reshape, restore
+from onnx_convert.adapters.shapes import INT64, are_zero, chosen, collapse, named, reshape, restore
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import dtype_number
 
@@ -64,7 +64,7 @@ def _reduce_nothing(node: Node, op: Emitter) -> Value:
 
 
 def _reduce_at_run_time(node: Node, op: Emitter, axes: Value, *, noop: bool) -> Value:
-    """Each dimension of size d becomes two: [d, 1] where it stays, [1, d] where it goes; every second one is reduced."""
+    """Each dimension of size d becomes two, [d, 1] where it stays, [1, d] where it goes; every second is reduced."""
     x, rank = node.input(0), node.rank(0)
     if rank == 0:
         return op.same(x, drop=(_NOOP,))
@@ -76,17 +76,17 @@ def _reduce_at_run_time(node: Node, op: Emitter, axes: Value, *, noop: bool) -> 
         goes = op.at(7).Add(goes, op.Cast(are_zero(op, op.Shape(axes)), to=INT64))  # no axes: all go
     excess = op.at(7).Mul(op.at(7).Sub(sizes, one), goes)
     stay = op.at(7).Sub(sizes, excess)
-    pairs = [op.at(12).Unsqueeze(half, axes=[1]) for half in (stay, op.at(7).Add(excess, one))]
-    split = reshape(op, x, op.Reshape(op.Concat(*pairs, axis=1), op.const([2 * rank])))
+    pairs = [op.at(10).Unsqueeze(half, axes=[1]) for half in (stay, op.at(7).Add(excess, one))]
+    split = reshape(op, x, op.Reshape(op.at(4).Concat(*pairs, axis=1), op.const([2 * rank])))
     reduced: Value = op.same(split, drop=(_NOOP,), axes=list(range(1, 2 * rank, 2)), keepdims=0)
     if node.attr("keepdims"):
         return reduced
-    return reshape(op, reduced, op.at(9).Compress(stay, are_zero(op, goes), axis=0))
+    return reshape(op, reduced, chosen(op, stay, are_zero(op, goes)))
 
 
 @downgrade("ReduceSum", *AT_18, at=11)
 def positive_axes(node: Node, op: Emitter) -> Value:
-    """Negative axes count from the end of a known rank; of an unknown one, what is before them becomes one dimension."""
+    """Negative axes count from the end of a known rank; of an unknown one, all before them becomes one dimension."""
     x, axes = node.input(0), node.attr("axes")
     if not axes or min(axes) >= 0:
         return op.same()
@@ -100,7 +100,7 @@ def positive_axes(node: Node, op: Emitter) -> Value:
 
 @downgrade(*_ARG, at=11)
 def positive_axis(node: Node, op: Emitter) -> Value:
-    """A negative axis counts from the end of a known rank; of an unknown one, what is before it becomes one dimension."""
+    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
     x, axis = node.input(0), node.attr("axis")
     if axis >= 0:
         return op.same()
@@ -129,7 +129,8 @@ def integers_through_double(node: Node, op: Emitter) -> Value:
         return op.same()
     op.equivalent("the logarithm of integers is taken in double and truncated")
     if node.operator == "ReduceLogSum":
-        wide = op.Log(op.Cast(op.same(operator="ReduceSum"), to=_DOUBLE))
+        how = {name: node.attr(name) for name in ("keepdims", _NOOP) if node.has(name)}
+        wide = op.Log(op.Cast(op.ReduceSum(*node.inputs, **how), to=_DOUBLE))
     else:
         wide = op.same(op.Cast(x, to=_DOUBLE), *node.inputs[1:])
     return op.Cast(wide, to=dtype)

@@ -40,7 +40,11 @@ def _spelled(node: Node) -> list[int] | None:
     if target is None:
         return None
     shape = [
-        0 if index < len(source) and size is not None and size == source[index] else size if isinstance(size, int) else -1
+        0
+        if index < len(source) and size is not None and size == source[index]
+        else size
+        if isinstance(size, int)
+        else -1
         for index, size in enumerate(target)
     ]
     empty = any(size == 0 != shape[index] for index, size in enumerate(target))
@@ -54,7 +58,12 @@ def zero_from_an_empty_input(node: Node, op: Emitter) -> Value:
     known = shape.constant
     if not node.attr("allowzero") or never_empty(x) or (known is not None and all(known)):
         return op.same(drop=("allowzero",))
-    ones = ones_like(op, shape)
-    line = part(op, op.Concat(op.const([-1]), ones, axis=0), 0, -1)  # [-1, 1, ..., 1], as long as the shape
-    some = op.at(7).Sub(ones, op.Cast(are_zero(op, shape), to=INT64))  # 0 for a 0, else 1
+    if known is not None:
+        rest = next((index for index, size in enumerate(known) if size), 0)
+        line = op.const([-1 if index == rest else 1 for index in range(len(known))])
+        some = op.const([int(size != 0) for size in known])
+    else:
+        ones = ones_like(op, shape)
+        line = part(op, op.at(4).Concat(op.const([-1]), ones, axis=0), 0, -1)  # [-1, 1, ..., 1], as long as the shape
+        some = op.at(7).Sub(ones, op.Cast(are_zero(op, shape), to=INT64))  # 0 for a 0, else 1
     return op.same(op.Tile(op.Reshape(x, line), some), shape, drop=("allowzero",))

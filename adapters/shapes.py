@@ -74,13 +74,13 @@ def collapse(op: Emitter, x: Value, tail: int) -> tuple[Value, Value]:
     before = part(op, shape, 0, -tail) if tail else shape
     target = op.at(10).ReduceProd(before, axes=[0], keepdims=1)
     if tail:
-        target = op.Concat(target, part(op, shape, -tail), axis=0)
+        target = op.at(4).Concat(target, part(op, shape, -tail), axis=0)
     return reshape(op, x, target), before
 
 
 def restore(op: Emitter, y: Value, before: Value) -> Value:
     """A value whose first dimension stands for several, with these again."""
-    return reshape(op, y, op.Concat(before, part(op, op.Shape(y), 1), axis=0))
+    return reshape(op, y, op.at(4).Concat(before, part(op, op.Shape(y), 1), axis=0))
 
 
 def non_negative(op: Emitter, axes: Value, length: Value) -> Value:
@@ -106,12 +106,36 @@ def named(op: Emitter, axes: Value, dims: Value) -> Value:
     if isinstance(length, int):
         either = op.const([[[i], [i - length]] for i in range(length)] or [[[0], [0]]][:0])
     else:
-        pair = op.Concat(row, op.at(7).Sub(row, op.Shape(dims)), axis=0)
-        either = op.at(12).Unsqueeze(op.Transpose(pair, perm=[1, 0]), axes=[2])
+        pair = op.at(4).Concat(row, op.at(7).Sub(row, op.Shape(dims)), axis=0)
+        either = op.at(10).Unsqueeze(op.Transpose(pair, perm=[1, 0]), axes=[2])
     hits = op.Cast(op.at(7).Equal(either, axes), to=INT64)
-    return op.at(12).ReduceSum(hits, axes=[1, 2], keepdims=0)
+    return op.at(10).ReduceSum(hits, axes=[1, 2], keepdims=0)
 
 
 def are_zero(op: Emitter, vector: Value) -> Value:
     """Which elements of an int64 vector are 0, as booleans."""
     return op.at(7).Equal(vector, op.const([0]))
+
+
+def chosen(op: Emitter, vector: Value, condition: Value) -> Value:
+    """The elements of a vector where a condition holds; not by Compress, which inference does not know below 11."""
+    return op.at(10).Squeeze(op.at(10).Gather(vector, op.at(9).NonZero(condition)), axes=[0])
+
+
+# ---- indices
+
+
+def size_at(op: Emitter, shape: Value, axis: int) -> Value:
+    """The size at an axis, negative ones counting from the end, as a vector of one element."""
+    return part(op, shape, axis, axis + 1 or END)
+
+
+def count_up(op: Emitter, length: Value) -> Value:
+    """The vector 0, 1, 2, ... of a length that is computed, itself a vector of one element."""
+    return op.at(10).Squeeze(op.at(9).NonZero(op.at(8).Expand(op.const([1]), length)), axes=[0])
+
+
+def at_least_zero(op: Emitter, integers: Value) -> Value:
+    """int64 values, 0 for those below it. Exact at every opset, as `non_negative` is."""
+    positive = op.at(7).Greater(op.Cast(integers, to=FLOAT), op.const(0, FLOAT))
+    return op.at(7).Mul(integers, op.Cast(positive, to=INT64))

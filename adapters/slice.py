@@ -30,7 +30,7 @@ def bounds_to_inputs(node: Node, op: Emitter) -> Value:
 
 @downgrade("Slice", at=11)
 def slice_positive_axes(node: Node, op: Emitter) -> Value:
-    """Negative axes count from the end of a known rank; of an unknown one, what is before them becomes one dimension."""
+    """Negative axes count from the end of a known rank; of an unknown one, all before them becomes one dimension."""
     x, axes = node.input(0), node.optional_input(_AXES)
     known = axes.constant if axes is not None else None
     if axes is None or (known is not None and (known >= 0).all()):
@@ -45,7 +45,7 @@ def slice_positive_axes(node: Node, op: Emitter) -> Value:
         return op.same(x, starts, ends, op.const(known % x.rank, node.dtype(_AXES)), steps)
     tail = int(-known.min())
     flat, before = collapse(op, x, tail)
-    return restore(op, op.same(flat, starts, ends, op.const(known + tail + 1), steps), before)
+    return restore(op, op.same(flat, starts, ends, op.const(known + tail + 1, node.dtype(_AXES)), steps), before)
 
 
 @downgrade("Slice", at=10)
@@ -68,11 +68,11 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
 
 def _count(node: Node) -> int:
     """How many bounds there are, where no axes are named."""
-    for index in (_FROM, _TO):
-        known = node.input(index).shape
-        if known and isinstance(known[0], int):
-            return known[0]
-    node.refuse("neither axes nor the number of starts is known", "name the axes", unknown=True)
+    shapes = [node.input(index).shape for index in (_FROM, _TO)]
+    known = [shape[0] for shape in shapes if shape and isinstance(shape[0], int)]
+    if not known:
+        node.refuse("neither axes nor the number of starts is known", "name the axes", unknown=True)
+    return known[0]
 
 
 def _element(op: Emitter, bounds: Value | None, index: int) -> int | Value:
@@ -104,22 +104,27 @@ def _indices(op: Emitter, x: Value, axis: int, start: int | Value, end: int | Va
     last = op.at(8).Max(op.at(8).Min(_from_the_beginning(op, end, length), high), low)
     count = op.at(7).Sub(last, first)
     if step != 1:
-        count = op.Ceil(op.at(7).Div(count, op.const([step], _DOUBLE) if isinstance(step, int) else op.Cast(step, to=_DOUBLE)))
+        count = op.Ceil(
+            op.at(7).Div(count, op.const([step], _DOUBLE) if isinstance(step, int) else op.Cast(step, to=_DOUBLE))
+        )
     count = op.at(8).Max(op.at(8).Min(count, sizes), zero)
     taken = op.at(9).NonZero(op.at(8).Expand(op.const([1]), op.Cast(count, to=INT64)))
     if step != 1:
         taken = op.at(7).Mul(taken, op.const([step]) if isinstance(step, int) else step)
-    return op.at(7).Add(op.at(12).Squeeze(taken, axes=[0]), op.Cast(first, to=INT64))
+    return op.at(7).Add(op.at(10).Squeeze(taken, axes=[0]), op.Cast(first, to=INT64))
 
 
 def _from_the_beginning(op: Emitter, bound: int | Value, length: Value) -> Value:
-    if isinstance(bound, int):
-        wide = op.const([bound], _DOUBLE) if bound >= 0 else op.Cast(op.at(7).Add(length, op.const([bound])), to=_DOUBLE)
-        return wide
-    return op.Cast(non_negative(op, bound, length), to=_DOUBLE)
+    """A bound that does not count from the end, as a double."""
+    if not isinstance(bound, int):
+        return op.Cast(non_negative(op, bound, length), to=_DOUBLE)
+    if bound >= 0:
+        return op.const([bound], _DOUBLE)
+    return op.Cast(op.at(7).Add(length, op.const([bound])), to=_DOUBLE)
 
 
 def _taken(size: int, start: int, end: int, step: int) -> list[int]:
+    """The indices of a slice whose numbers are all known. Unlike in Python, no start lies before the first element."""
     low, high = (-1, size - 1) if step < 0 else (0, size)
     first = max(min(start + size * (start < 0), high), 0)
     last = max(min(end + size * (end < 0), high), low)

@@ -101,11 +101,16 @@ def raise_by(op: Emitter, x: Value, count: Value) -> Value:
     return op.at(6).Gather(op.at(6).Unsqueeze(x, axes=[0]), op.at(6).Reshape(op.const([0]), ones), axis=0)
 
 
+def lengths(op: Emitter, x: Value) -> Value:
+    """The shape of a value, as a vector of double."""
+    return _double(op, op.at(6).Shape(x))
+
+
 def rank_of(op: Emitter, x: Value) -> Value:
     """The rank of a value, as a vector of one double."""
     if x.rank is not None:
         return op.const([x.rank], DOUBLE)
-    return _double(op, op.at(6).Shape(op.at(6).Shape(x)))
+    return lengths(op, op.at(6).Shape(x))
 
 
 def _raised(op: Emitter, values: Sequence[Value]) -> list[Value]:

@@ -1,50 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tile.
 
-6: `repeats`, one number an axis; below, `tiles` and `axis` for a single axis, both of the dtype of the data.
+6: below, one axis is repeated: `tiles` and `axis` are scalars of the dtype of the data, which is a float. From 6 on
+`repeats` says how often each axis is.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import INT64, ones_like, part
+from onnx_convert.adapters.stretching import DOUBLE, INT64, rank_of
 from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.site import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
+FLOAT16: Final = dtype_number("float16")
+FLOATS: Final = (FLOAT16, dtype_number("float"), DOUBLE)
+HELD: Final = 2048  # float16 holds every whole number up to it
+
+_GIVE_SHAPES: Final = "give the model's inputs fixed shapes, or go no lower than opset 6"
+
 
 @upgrade("Tile", at=6)
-def repeat_one_axis(node: Node, op: Emitter) -> Value:
-    """The repeats are 1 but for the axis."""
-    x, tiles, axis = node.input(0), node.input(1), node.input(2).constant
-    ones = ones_like(op, op.Shape(x))
-    many = tiles.constant
-    count = op.const([int(many.item())]) if many is not None else op.Reshape(op.Cast(tiles, to=INT64), op.const([1]))
-    if axis is None:
-        here = op.at(7).Equal(op.const(list(range(node.rank(0)))), op.Cast(node.input(2), to=INT64))
-        more = op.at(7).Mul(op.Cast(here, to=INT64), op.at(7).Sub(count, op.const([1])))
-        return op.same(x, op.at(7).Add(ones, more))
-    at = int(axis.item())
-    if many is not None and x.rank is not None:
-        return op.same(x, op.const([int(many.item()) if index == at else 1 for index in range(x.rank)]))
-    parts = [part(op, ones, 0, at)] if at else []
-    return op.same(x, op.Concat(*parts, count, part(op, ones, at + 1), axis=0))
+def count_every_axis(node: Node, op: Emitter) -> Value:
+    """`repeats` is 1 for all axes but one."""
+    x, tiles, axis = node.input(0), node.input(1).constant, int(node.constant(2).item())
+    rank = x.rank
+    if tiles is not None and rank is not None:
+        return op.same(x, op.const([int(tiles.item()) if i == axis else 1 for i in range(rank)]))
+    count = op.Cast(op.Reshape(node.input(1), op.const([1])), to=INT64)
+    if rank is not None:
+        after = op.const([1] * (rank - axis - 1))
+    else:
+        beyond = op.Sub(rank_of(op, x), op.const([axis + 1], DOUBLE))
+        after = op.Tile(op.const([1]), op.Cast(beyond, to=INT64))
+    return op.same(x, op.Concat(op.const([1] * axis), count, after, axis=0))
 
 
 @downgrade("Tile", at=6)
 def repeat_axis_by_axis(node: Node, op: Emitter) -> Value:
-    """One Tile for each axis that is repeated."""
-    x, repeats, rank, dtype = node.input(0), node.input(1), node.rank(0), node.dtype(0)
-    known = repeats.constant
-    for axis in range(rank):
-        if known is None:
-            count = op.Cast(part(op, repeats, axis, axis + 1), to=dtype)
-        elif known[axis] == 1:
+    """A Tile for each repeated axis of floats; for other dtypes a Gather that takes the axis several times."""
+    x, counts = node.input(0), node.input(1).constant
+    if counts is None:
+        why = "how often each axis is repeated is computed (mostly from a shape) at run time, which opset 5 cannot do"
+        node.refuse(why, _GIVE_SHAPES, unknown=True)
+    y, dtype = x, x.dtype
+    for axis, count in enumerate(counts.tolist()):
+        length = None if x.shape is None else x.shape[axis]
+        too_many = dtype == FLOAT16 and count > HELD
+        if count == 1:
             continue
+        if isinstance(length, int) and (too_many or dtype not in FLOATS):
+            y = op.Gather(y, op.const(list(range(length)) * count), axis=axis)
+        elif too_many:
+            node.refuse(f"float16, the dtype of the data, does not hold the count {count}", _GIVE_SHAPES, unknown=True)
         else:
-            count = op.const([known[axis]], dtype)
-        x = op.Tile(x, count, op.const([axis], dtype))
-    return x
+            y = op.Tile(y, op.const(count, node.dtype(0)), op.const(axis, node.dtype(0)))
+    return y

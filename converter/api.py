@@ -15,7 +15,7 @@ from onnx import ModelProto
 
 import onnx_convert.adapters  # noqa: F401  (fills the registry)
 from onnx_convert import checks, edits, irversion, modelfile, opsets, plugins, registry, structure
-from onnx_convert.engine import Options
+from onnx_convert.carrier import Options
 from onnx_convert.errors import InvalidModelError, RefusedError, UsageError
 from onnx_convert.layout import External
 from onnx_convert.planner import Planner

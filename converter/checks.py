@@ -18,6 +18,7 @@ from onnx import GraphProto, ValueInfoProto
 
 from onnx_convert import facts, view
 from onnx_convert.errors import InternalError
+from onnx_convert.scope import nameless
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,6 +68,7 @@ def check(
     if inferred is None or known is None:
         return
     now = facts.values_of(inferred)
+    outputs = {value.name for value in model.graph.output}
     for name, (adapter, node) in attribution.by_value.items():
         before_type = known.type_of(name)
         found = now.get(name)
@@ -75,7 +77,9 @@ def check(
         if facts.contradicts(found and found.type, before_type):
             raise InternalError(f"the type of {name!r} has changed", adapter=adapter, node=node)
         if facts.is_vaguer(found and found.type, before_type):
-            edit.graph.value_info.append(ValueInfoProto(name=name, type=before_type))
+            (edit.graph.refined if name in outputs else edit.graph.value_info).append(
+                ValueInfoProto(name=name, type=nameless(before_type))
+            )
 
 
 def find(model: ModelProto) -> tuple[list[str], GraphProto | None]:

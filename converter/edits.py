@@ -40,6 +40,7 @@ class GraphEdit:
     inputs: list[ValueInfoProto] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     value_info: list[ValueInfoProto] = field(default_factory=list)
+    refined: list[ValueInfoProto] = field(default_factory=list)  # outputs of whose types inference finds less now
     domains: dict[str, int] = field(default_factory=dict)  # of the new nodes, with the opset if the model has none
     forgotten: set[str] = field(default_factory=set)
 
@@ -151,6 +152,8 @@ def apply_graph(edit: GraphEdit) -> None:
                 del graph.value_info[index]
     if edit.value_info:
         graph.value_info.extend(edit.value_info)
+    for value in edit.refined:
+        next(output for output in graph.output if output.name == value.name).type.CopyFrom(value.type)
 
 
 def _may_be_large(node: NodeProto) -> bool:

@@ -15,6 +15,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, Tenso
 from onnx.defs import OpSchema
 
 from onnx_convert import opsets
+from onnx_convert.errors import InternalError
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
 from onnx_convert.site import Value
 
@@ -168,7 +169,7 @@ class Emitter:
         if self._opset >= 9 or dtype in _FLOATS:
             return self.node("Constant", value=tensor)[0]
         wide = numpy_helper.from_array(array.astype(numpy.float64))
-        return self.Cast(self.node("Constant", value=wide)[0], to=dtype)
+        return self.at(max(self._opset, 6)).Cast(self.node("Constant", value=wide)[0], to=dtype)
 
     def attribute_as_input(self, name: str) -> Value | None:
         """An INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
@@ -185,6 +186,39 @@ class Emitter:
         kind = "value_int" if held.type == AttributeProto.INT else "value_ints"
         reference = AttributeProto(name=kind, type=held.type, ref_attr_name=held.ref_attr_name)
         return self.node("Constant", **{kind: reference})[0]
+
+    # ---- what becomes of the node
+
+    def take_over(self, outcome: Outcome, adapter: str) -> None:
+        """Gives the values that an adapter returned the output names of the node that it rewrote."""
+        node = self.subject.proto
+        made = {name: new for new, _ in self.emitted for name in new.output}
+        values: Sequence[Value | None] = outcome if isinstance(outcome, tuple) else (outcome,)
+        if len(node.output) > 1 and isinstance(outcome, Value) and outcome.name in made:
+            values = [Value(name, self.scope) if name else None for name in made[outcome.name].output]
+        renamed: dict[str, str] = {}
+        for index, name in enumerate(node.output):
+            if not name:
+                continue
+            value = values[index] if index < len(values) else None
+            if value is None:
+                raise InternalError(f"no value for output {name!r}", adapter=adapter, node=node.name)
+            if value.name in renamed or value.name not in made:
+                value = self.Identity(value)
+                made[value.name] = self.emitted[-1][0]
+            renamed[value.name] = name
+        if self.meaning is None and renamed:
+            bearer = made[next(iter(renamed))]
+            bearer.name, bearer.doc_string = node.name, node.doc_string
+            if getattr(node, "metadata_props", None):
+                bearer.metadata_props.extend(node.metadata_props)
+        for new, _ in self.emitted:
+            for names in (new.input, new.output):
+                for index, name in enumerate(names):
+                    if name in renamed:
+                        names[index] = renamed[name]
+        for temporary, name in renamed.items():
+            self.scope.renamed(temporary, name)
 
     # ---- what the rewrite promises
 

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Carries each node across the boundaries of its own operator, in graphs, subgraphs and functions.
+"""Brings graphs to the target: main graph, subgraphs and function bodies, node by node, in order.
 
-There is no loop over opsets: a node that crosses nothing but compatible boundaries costs one dictionary look-up. A node
-that an adapter writes stands at the opset that it was written for and goes on from there, up or down, until nothing is
-left to cross; then its legality at the target is judged. The model is only read: what is to change is returned as an
-edit.
+There is no loop over opsets: a node that crosses nothing but compatible boundaries costs one dictionary look-up. The
+model is only read: what is to change is returned as an edit.
 """
 
 from __future__ import annotations
@@ -13,37 +11,27 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from onnx import NodeProto
+from onnx import AttributeProto, NodeProto
 
-from onnx_convert import edits, legality, opsets, recipes, registry
-from onnx_convert.calls import key_of
-from onnx_convert.emitter import Emitted, Emitter, Outcome
-from onnx_convert.errors import InternalError, InvalidModelError, Refusal
-from onnx_convert.facts import subgraphs
-from onnx_convert.inline import expand
-from onnx_convert.registry import Adapter, Crossing, Impossible
-from onnx_convert.report import CONDITIONAL, EQUIVALENT, Step
-from onnx_convert.sandwich import wrap
+from onnx_convert import constants, edits, legality, opsets, registry
+from onnx_convert.carrier import Carried, Carrier
+from onnx_convert.errors import Refusal
+from onnx_convert.facts import nothing_known, subgraphs
 from onnx_convert.scope import Scope, Session, used_names
-from onnx_convert.site import Node, Refuse, Value
+from onnx_convert.site import Refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from onnx import FunctionProto, GraphProto
 
-    from onnx import FunctionProto
-
+    from onnx_convert.carrier import Imports, Options
     from onnx_convert.checks import Attribution
     from onnx_convert.edits import FunctionKey
+    from onnx_convert.registry import Crossing
+    from onnx_convert.report import Step
 
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the user allows. `types` is "refuse", "cast" or "cast-rounding"."""
-
-    types: str = "refuse"
-    exact: bool = False
-    conditional: bool = False
-    strict: bool = False
+# A subgraph that is at the target already, while the node that holds it is not. An adapter may put it into a graph of
+# its own making, whose nodes still have to be carried; the name of a graph means nothing, so it can hold the mark.
+_DONE: Final = "\0at the target:"
 
 
 @dataclass(slots=True)
@@ -77,24 +65,8 @@ class Fate:
 _STAYS: Final = Fate()
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
-    """Where a node of one operator goes next from one opset: over a boundary, or to be judged by the rule at `stop`.
-
-    `as_written` says that the rule is also that of the opset which the node is written for.
-    """
-
-    crossing: Crossing | None = None
-    stop: int = 0
-    rule: legality.Rule | None = None
-    as_written: bool = False
-
-
-Lineage = tuple[object, ...]  # the crossings and functions that led to a node
-
-
 class Engine:
-    """One conversion of one model. `inlined` holds the functions that are expanded at their calls."""
+    """One conversion of one model. `expanded` holds the functions that are put in place of their calls."""
 
     def __init__(
         self,
@@ -103,28 +75,26 @@ class Engine:
         options: Options,
         attribution: Attribution,
         functions: dict[FunctionKey, FunctionProto],
-        inlined: set[FunctionKey],
+        expanded: set[FunctionKey],
     ) -> None:
         self.session = session
         self.target = target
         self.options = options
         self.attribution = attribution
-        self.functions = functions
-        self.inlined = inlined
+        self.carrier = Carrier(target, options, functions, expanded, self._nested)
         self._names = {key[:2] for key in functions}
         self._fates: dict[tuple[str, str, int], Fate] = {}
-        self._ways: dict[tuple[str, str, int], Way] = {}
-        self._recipes = recipes.Recipes()
-
-    # ---- graphs
+        self._work = Work()
 
     def body(self, scope: Scope) -> Work:
         """Plans the main graph or a function body; the plan is `scope.edit`."""
-        work = Work()
-        self._graph(scope, work)
+        work = self._work = Work()
+        self._graph(scope)
         return work
 
-    def _graph(self, scope: Scope, work: Work) -> None:
+    # ---- graphs
+
+    def _graph(self, scope: Scope) -> None:
         nodes = scope.edit.nodes
         imports, fates = scope.imports, self._fates
         for index, node in enumerate(scope.graph.node):
@@ -137,8 +107,9 @@ class Engine:
             if fate is _STAYS:
                 nodes.append(node)
             else:
-                self._node(index, node, opset, fate, scope, work)
-        self._finish(scope)
+                self._node(index, node, opset, fate, scope)
+        used = self.session.used
+        scope.edit.constants += [tensor for name, tensor in scope.new_constants.items() if name in used]
 
     def _fate(self, domain: str, operator: str, opset: int) -> Fate:
         holds = opsets.may_hold_graphs(operator, domain)
@@ -157,284 +128,161 @@ class Engine:
             fate = Fate(crossing, rule, narrower, holds)
         return _STAYS if fate.stays else fate
 
-    def _node(self, index: int, node: NodeProto, opset: int, fate: Fate, scope: Scope, work: Work) -> None:
-        if self._expands(node):
-            self._replace(node, node, opset, scope, work)
+    def _node(self, index: int, node: NodeProto, opset: int, fate: Fate, scope: Scope) -> None:
+        if self.carrier.expands(node):
+            self._replace(node, node, opset, scope)
         elif fate.unknown_operator:
             where = f"opset {opset}" if opset else "any opset: its domain is not imported"
-            self._refuse(node, None, Refuse(f"not an operator of {opsets.shown(node.domain)} at {where}"), scope, work)
+            self._refuse(node, None, Refuse(f"not an operator of {opsets.shown(node.domain)} at {where}"), scope)
         elif fate.crossing is not None:
             moving = node
             if fate.may_hold_graphs and any(subgraphs(node)):
                 moving = NodeProto()
                 moving.CopyFrom(node)
-                for child in self._children(index, moving, scope, work):
+                for child in self._children(index, moving, scope):
                     edits.apply_graph(child)
-            self._replace(node, moving, opset, scope, work)
+                _mark(moving)
+            self._replace(node, moving, opset, scope)
         else:
             if fate.may_hold_graphs:
-                scope.edit.children += self._children(index, node, scope, work)
-            if fate.rule is None or self._is_legal(node, fate, scope, work):
+                scope.edit.children += self._children(index, node, scope)
+            if fate.rule is None or self._is_legal(node, fate, scope):
                 scope.edit.nodes.append(node)
+                if fate.rule is not None and not fate.rule.infers:
+                    scope.keep_types(node)
             else:
-                self._replace(node, node, opset, scope, work)
+                self._replace(node, node, opset, scope)
 
-    def _children(self, index: int, node: NodeProto, scope: Scope, work: Work) -> list[edits.GraphEdit]:
+    def _children(self, index: int, node: NodeProto, scope: Scope) -> list[edits.GraphEdit]:
         found = []
         for attribute, position, graph in subgraphs(node):
             facts = scope.facts.child(index, attribute, position, len(graph.node))
-            path = f"{scope.path}/{scope.shown(node)}.{node.attribute[attribute].name}".lstrip("/")
-            child = Scope(graph, self.session, facts, scope.imports, scope, path)
-            self._graph(child, work)
+            child = Scope(graph, self.session, facts, scope.imports, scope, _path(scope, node, attribute))
+            self._graph(child)
             found.append(child.edit)
         return found
 
-    def _finish(self, scope: Scope) -> None:
-        used = self.session.used
-        scope.edit.constants = [tensor for name, tensor in scope.new_constants.items() if name in used]
+    def _nested(self, node: NodeProto, imports: Imports, scope: Scope) -> None:
+        """Brings the subgraphs of a new node to the target, in place, unless they are there already."""
+        for attribute, _, graph in subgraphs(node):
+            if graph.name.startswith(_DONE):
+                continue
+            child = Scope(graph, self.session, nothing_known(), imports, scope, _path(scope, node, attribute))
+            for inner in graph.node:
+                child.wrote(inner, imports.get(opsets.normalise(inner.domain), 1))
+            self._graph(child)
+            edits.apply_graph(child.edit)
+        _mark(node)
 
     # ---- one node
 
-    def _expands(self, node: NodeProto) -> bool:
-        return bool(self.inlined) and key_of(node) in self.inlined
-
-    def _is_legal(self, node: NodeProto, fate: Fate, scope: Scope, work: Work) -> bool:
+    def _is_legal(self, node: NodeProto, fate: Fate, scope: Scope) -> bool:
         assert fate.rule is not None
         unknown: list[str] = []
         stop = self.target[opsets.normalise(node.domain)]
         if legality.check(node, fate.rule, stop, scope.spelled, unknown if fate.narrower else None) is not None:
             return False
-        for name in unknown:
-            if self.options.strict:
-                reason = f"the dtype of {name!r} is not known, and opset {stop} takes fewer than the model's opset"
-                self._refuse(node, None, Refuse(reason, "leave out --strict to have it assumed", unknown=True), scope, work)
-            work.assumed.append(f"{node.op_type} {scope.shown(node)!r}: the dtype of {name!r} is legal at opset {stop}")
+        self._assume(node, unknown, scope)
         return True
 
-    def _replace(self, source: NodeProto, moving: NodeProto, opset: int, scope: Scope, work: Work) -> None:
+    def _assume(self, node: NodeProto, unknown: list[str], scope: Scope) -> None:
+        """Takes note that the dtypes of some values are not known, and taken to be legal at the target."""
+        stop = self.target.get(opsets.normalise(node.domain), 0)
+        for name in dict.fromkeys(unknown):
+            if self.options.strict:
+                reason = f"the dtype of {name!r} is not known, and opset {stop} takes fewer than the model's opset"
+                self._refuse(node, None, Refuse(reason, "leave out --strict to have it assumed", unknown=True), scope)
+            shown = f"{node.op_type} {scope.shown(node)!r}"
+            self._work.assumed.append(f"{shown}: the dtype of {name!r} is legal at opset {stop}")
+
+    def _replace(self, source: NodeProto, moving: NodeProto, opset: int, scope: Scope) -> None:
         """Puts what the node becomes at the target in its place; if it cannot get there, records why."""
-        crossing: list[Crossing | None] = [None]
+        carried = Carried()
         try:
-            written, steps = self._written(moving, opset, scope, work, crossing)
+            self.carrier.carry(moving, opset, scope, carried)
         except Refuse as refuse:
-            self._refuse(source, crossing[0], refuse, scope, work)
-            scope.edit.nodes.append(source)
+            if not self._fold(source, scope):
+                self._refuse(source, carried.crossing, refuse, scope)
+                scope.edit.nodes.append(source)
             return
-        for step in steps:
+        work, edit = self._work, scope.edit
+        for step in carried.steps:
             work.steps[step] += 1
+        work.inlined |= carried.inlined
+        self._assume(source, carried.unknown, scope)
         used: set[str] = set()
-        by = (steps[0].rewrite if steps else "", scope.shown(source))
-        domains = scope.edit.domains
-        for node in written:
+        by = (carried.steps[0].rewrite if carried.steps else "", scope.shown(source))
+        for node in carried.nodes:
             used |= used_names(node)
-            domains.setdefault(opsets.normalise(node.domain), self.target.get(opsets.normalise(node.domain), 1))
+            self._finish(node, scope)
             for name in node.output:
                 self.attribution.by_value[name] = by
         self.session.used |= used
         work.lost += [(scope, name) for name in source.input if name and name not in used]
-        scope.edit.nodes += written
-        scope.edit.changed = True
+        edit.nodes += carried.nodes
+        edit.changed = True
 
-    def _written(
-        self, node: NodeProto, opset: int, scope: Scope, work: Work, at: list[Crossing | None]
-    ) -> tuple[list[NodeProto], Sequence[Step]]:
-        """What a node becomes at the target, by a recipe if one like it was there before."""
-        key = recipes.key_of(node, opset) if not scope.is_function and not self._expands(node) else None
-        if key is not None and (followed := self._recipes.follow(key, node, scope)) is not None:
-            for new in followed[0]:
-                scope.wrote(new, self.target.get(opsets.normalise(new.domain), 1))
-            return followed
-        listener = scope.listener = recipes.Listener(node)
-        steps: list[Step] = []
-        try:
-            written = self._carry(node, opset, scope, work, steps, at)
-        finally:
-            scope.listener = None
-        if key is not None:
-            self._recipes.learn(key, node, written, steps, listener, scope)
-        return written, steps
-
-    def _carry(
-        self, node: NodeProto, opset: int, scope: Scope, work: Work, steps: list[Step], at: list[Crossing | None]
-    ) -> list[NodeProto]:
-        """The nodes that one node becomes at the target. `at` tells the caller how far it got."""
-        done: list[NodeProto] = []
-        pending: list[tuple[NodeProto, int, Lineage]] = [(node, opset, ())]
-        while pending:
-            moving, opset, lineage = pending.pop()
-            if self.inlined and key_of(moving) in self.inlined:
-                emitted = self._expand(moving, scope, work, lineage)
-                origin: object = key_of(moving)
-            else:
-                way = self._way(opsets.normalise(moving.domain), moving.op_type, opset)
-                at[0] = crossing = way.crossing
-                if crossing is None:
-                    if not way.stop:
-                        scope.edit.domains.setdefault(opsets.normalise(moving.domain), opset)
-                    done += self._settle(moving, opset, way, scope, steps, lineage)
-                    continue
-                origin = (moving.op_type, crossing)
-                if origin in lineage:
-                    raise InternalError(f"{moving.op_type}@{crossing.boundary} leads to itself", node=scope.shown(node))
-                emitted = self._cross(moving, opset, crossing, scope, steps)
-            lineage = (*lineage, origin)
-            pending += [(new, version, lineage) for new, version in reversed(emitted)]
-        return done
-
-    def _way(self, domain: str, operator: str, opset: int) -> Way:
-        key = (domain, operator, opset)
-        way = self._ways.get(key)
-        if way is None:
-            stop = self.target.get(domain)
-            if stop is None or (domain, operator) in self._names:
-                way = Way()
-            else:
-                crossing = registry.route(domain, operator, opset, stop)
-                rule = legality.rule_of(operator, stop, domain)
-                as_written = rule is not None and rule == legality.rule_of(operator, opset, domain)
-                way = Way(crossing, stop, rule, as_written)
-            self._ways[key] = way
-        return way
-
-    def _expand(self, call: NodeProto, scope: Scope, work: Work, lineage: Lineage) -> list[Emitted]:
-        """The body of a function in place of a call."""
-        key = key_of(call)
-        if key in lineage:
-            raise InvalidModelError(f"function {key[1]} calls itself", where=scope.shown(call))
-        work.inlined.add(key)
-        emitted = list(expand(self.functions[key], call, self.session.names))
-        for new, version in emitted:
-            scope.wrote(new, version)
-        return emitted
-
-    def _cross(
-        self, node: NodeProto, opset: int, crossing: Crossing, scope: Scope, steps: list[Step]
-    ) -> list[Emitted]:
-        decision = crossing.decision
-        if decision is None:
-            raise Refuse(*_undecided(node, crossing))
-        if isinstance(decision, Impossible):
-            raise Refuse(decision.reason, decision.remedy)
-        landing = crossing.boundary if crossing.direction == opsets.UP else crossing.boundary - 1
-        subject = Node(node, scope, opset)
-        own = opsets.normalise(node.domain) == opsets.AI_ONNX
-        op = Emitter(subject, landing, landing if own else self.target[opsets.AI_ONNX])
-        try:
-            outcome = decision.function(subject, op)
-        except (Refuse, InvalidModelError, InternalError):
-            raise
-        except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise InternalError(why, adapter=decision.name, node=scope.shown(node)) from error
-        self._promise(op.form, op.condition)
-        take_over(op, outcome, decision)
-        steps.append(
-            Step(
-                node.op_type,
-                opsets.shown(node.domain),
-                crossing.boundary,
-                crossing.direction,
-                decision.name,
-                op.form,
-                op.condition,
-            )
-        )
-        return op.emitted
-
-    def _promise(self, form: str, condition: str) -> None:
-        """Refuses a form that the user does not allow."""
-        if form == CONDITIONAL and not self.options.conditional:
-            raise Refuse(f"the only form is right if {condition}", "--allow conditional, if you know that it holds")
-        if form != "exact" and self.options.exact:
-            raise Refuse(f"the only form is {form}, not exact: {condition}", "leave out --exact")
-
-    def _settle(
-        self, node: NodeProto, opset: int, way: Way, scope: Scope, steps: list[Step], lineage: Lineage
-    ) -> list[NodeProto]:
-        """A node that has nothing left to cross: as it is if it is legal, in a Cast sandwich if that is allowed."""
-        rule, stop, domain = way.rule, way.stop, opsets.normalise(node.domain)
-        if rule is None:
-            return [node]  # a function, or a domain that the installed onnx does not define
-        finding = legality.check(node, rule, stop, scope.spelled, as_written=way.as_written and bool(lineage))
-        if finding is None:
-            return [node]
-        if finding.formal is None or finding.remedy:
-            raise Refuse(finding.reason, finding.remedy, boundary=finding.since)
-        sandwich = wrap(Node(node, scope, opset), rule, stop, finding)
-        if sandwich is None:
-            raise Refuse(finding.reason, boundary=finding.since)
-        if self.options.types == "refuse" or (sandwich.form == EQUIVALENT and self.options.types == "cast"):
-            raise Refuse(finding.reason, sandwich.remedy, boundary=finding.since)
-        self._promise(sandwich.form, sandwich.condition)
-        steps.append(
-            Step(
-                node.op_type,
-                opsets.shown(domain),
-                finding.since,
-                opsets.DOWN,
-                sandwich.name,
-                sandwich.form,
-                sandwich.condition,
-            )
-        )
-        return sandwich.nodes
-
-    def _refuse(self, node: NodeProto, crossing: Crossing | None, why: Refuse, scope: Scope, work: Work) -> None:
+    def _finish(self, node: NodeProto, scope: Scope) -> None:
+        """What the graph has to know of a new node."""
         domain = opsets.normalise(node.domain)
-        direction = crossing.direction if crossing else _direction(scope.imports.get(domain, 0), self.target.get(domain, 0))
-        boundary = crossing.boundary if crossing else why.boundary
-        work.unknown |= why.unknown
-        work.refusals.append(
-            Refusal(node.op_type, opsets.shown(domain), scope.shown(node), boundary, direction, why.reason, why.remedy, scope.path)
-        )  # fmt: skip
+        stop = self.target.get(domain)
+        if stop is not None:
+            scope.edit.domains.setdefault(domain, stop)
+            rule = legality.rule_of(node.op_type, stop, domain)
+            if rule is not None and not rule.infers:
+                scope.keep_types(node)
+        if opsets.may_hold_graphs(node.op_type, domain):
+            _unmark(node)
 
+    def _fold(self, node: NodeProto, scope: Scope) -> bool:
+        """Puts a constant in place of a node that cannot be carried but only computes one, as for axes and shapes."""
+        if scope.is_function or not constants.is_pure(node) or len(node.output) != 1:
+            return False
+        array = scope.constant(node.output[0])
+        if array is None or not scope.become_constant(node.output[0], array):
+            return False
+        self._work.lost += [(scope, name) for name in (*node.input, node.output[0]) if name]
+        scope.edit.changed = True
+        return True
 
-def _direction(start: int, stop: int) -> str:
-    return opsets.UP if start <= stop else opsets.DOWN
-
-
-def _undecided(node: NodeProto, crossing: Crossing) -> tuple[str, str]:
-    versions = opsets.history(node.op_type, opsets.normalise(node.domain))
-    if crossing.direction == opsets.DOWN and versions and crossing.boundary == versions[0]:
-        return (
-            f"{node.op_type} exists only from opset {crossing.boundary} on, and there is no replacement yet",
-            f"go no lower than opset {crossing.boundary}",
+    def _refuse(self, node: NodeProto, crossing: Crossing | None, why: Refuse, scope: Scope) -> None:
+        domain = opsets.normalise(node.domain)
+        start, stop = scope.imports.get(domain, 0), self.target.get(domain, 0)
+        direction = opsets.UP if start <= stop else opsets.DOWN
+        self._work.unknown |= why.unknown
+        self._work.refusals.append(
+            Refusal(
+                operator=node.op_type,
+                domain=opsets.shown(domain),
+                node=scope.shown(node),
+                boundary=crossing.boundary if crossing else why.boundary,
+                direction=crossing.direction if crossing else direction,
+                reason=why.reason,
+                remedy=why.remedy,
+                path=scope.path,
+            )
         )
-    way = "no lower than" if crossing.direction == opsets.DOWN else "no higher than"
-    limit = crossing.boundary if crossing.direction == opsets.DOWN else crossing.boundary - 1
-    return (
-        f"what becomes of {node.op_type} at boundary {crossing.boundary} on the way {crossing.direction} is not decided",
-        f"go {way} opset {limit}",
-    )
 
 
-def take_over(op: Emitter, outcome: Outcome, adapter: Adapter) -> None:
-    """Gives the values that an adapter returned the output names of the node that it rewrote."""
-    node = op.subject.proto
-    made = {name: new for new, _ in op.emitted for name in new.output}
-    values: Sequence[Value | None] = outcome if isinstance(outcome, tuple) else (outcome,)
-    if len(node.output) > 1 and isinstance(outcome, Value) and outcome.name in made:
-        values = [Value(name, op.scope) if name else None for name in made[outcome.name].output]
-    renamed: dict[str, str] = {}
-    for index, name in enumerate(node.output):
-        if not name:
-            continue
-        value = values[index] if index < len(values) else None
-        if value is None:
-            raise InternalError(f"no value for output {name!r}", adapter=adapter.name, node=node.name)
-        if value.name in renamed or value.name not in made:
-            value = op.Identity(value)
-            made[value.name] = op.emitted[-1][0]
-        renamed[value.name] = name
-    if op.meaning is None and node.output:
-        bearer = made[next(temporary for temporary, name in renamed.items())]
-        bearer.name, bearer.doc_string = node.name, node.doc_string
-        if getattr(node, "metadata_props", None):
-            bearer.metadata_props.extend(node.metadata_props)
-    for new, _ in op.emitted:
-        for names in (new.input, new.output):
-            for index, name in enumerate(names):
-                if name in renamed:
-                    names[index] = renamed[name]
-    for temporary, name in renamed.items():
-        op.scope.renamed(temporary, name)
+def _path(scope: Scope, node: NodeProto, attribute: int) -> str:
+    return f"{scope.path}/{scope.shown(node)}.{node.attribute[attribute].name}".lstrip("/")
+
+
+def _mark(node: NodeProto) -> None:
+    for _, _, graph in subgraphs(node):
+        if not graph.name.startswith(_DONE):
+            graph.name = _DONE + graph.name
+
+
+def _unmark(node: NodeProto) -> None:
+    """Takes the marks off all graphs in a node."""
+    for attribute in node.attribute:
+        for graph in (attribute.g,) if attribute.type == AttributeProto.GRAPH else attribute.graphs:
+            _unmark_graph(graph)
+
+
+def _unmark_graph(graph: GraphProto) -> None:
+    graph.name = graph.name.removeprefix(_DONE)
+    for node in graph.node:
+        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+            _unmark(node)

@@ -53,6 +53,7 @@ class Rule:
     attributes: frozenset[str]
     required: frozenset[str]
     deprecated: bool
+    infers: bool  # whether onnx can infer the types of the outputs
 
     def formal_input(self, index: int) -> Formal:
         """The formal parameter of an actual input; the last one stands for all that follow."""
@@ -94,6 +95,7 @@ def rule_of(operator: str, opset: int, domain: str) -> Rule | None:
         attributes=frozenset(schema.attributes),
         required=frozenset(name for name, formal in schema.attributes.items() if formal.required),
         deprecated=schema.deprecated,
+        infers=schema.has_type_and_shape_inference_function or bool(getattr(schema, "has_function", False)),
     )
 
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, ModelProto, TensorProto, TypeProto
 
+    from onnx_convert.carrier import Options
     from onnx_convert.edits import FunctionKey
-    from onnx_convert.engine import Options, Work
+    from onnx_convert.engine import Work
     from onnx_convert.report import Report
 
 
@@ -59,9 +60,7 @@ class Planner:
     def plan(self) -> ModelEdit:
         """The edit that carries the model to the target; where nodes were refused it leaves them as they are."""
         expanded = {key for key, f in self.functions.items() if irversion.of_function(f) > self.ir_version}
-        run = engine.Engine(
-            self.session, self.target, self.options, self.attribution, self.functions, expanded
-        )
+        run = engine.Engine(self.session, self.target, self.options, self.attribution, self.functions, expanded)
         kept = []
         for key in calls.callees_first(self.functions):
             if key not in expanded:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from functools import lru_cache
-from importlib.metadata import entry_points
 from typing import Final
 
 GROUP: Final = "onnx_convert.adapters"
@@ -20,6 +19,8 @@ _log = logging.getLogger(__name__)
 @lru_cache(maxsize=1)
 def load() -> tuple[str, ...]:
     """Imports every plug-in once; the names of those that could be loaded. A broken one is logged and passed over."""
+    from importlib.metadata import entry_points  # seldom needed, and slow to import
+
     loaded = []
     for entry in entry_points(group=GROUP):
         try:

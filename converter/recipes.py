@@ -121,9 +121,8 @@ class Recipes:
             return
 
         def place_of(name: str) -> int | str:
-            if name in places:
-                return places[name]
-            return name if name in constants else name[len(base) :]
+            ending: str = name if name in constants else name[len(base) :]
+            return places.get(name, ending)
 
         templates = [
             _Template(

@@ -59,7 +59,7 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
         through.append(dtype_name(choice.dtype))
         if FORMS.index(choice.form) > FORMS.index(made.form):
             made.form, made.condition = choice.form, choice.condition
-        inputs = [_cast_in(op, value, rule.formal_input(i).variable, carried) for i, value in enumerate(inputs)]
+        inputs = [_cast_in(op, value, rule.formal_input(i).variable, carried, opset) for i, value in enumerate(inputs)]
         problem = _still_wrong(node, rule, opset, inputs, carried)
     if problem is not None:
         return None
@@ -70,7 +70,7 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
             continue
         if dtype:
             node.scope.declare(value.name, _tensor(carrier))
-            op.node("Cast", value, to=dtype)
+            _cast(op, value, dtype, opset)
             op.emitted[-1][0].output[0] = name
         else:
             _rename(op, value.name, name)
@@ -90,11 +90,18 @@ def _dtype_of(spelled: str) -> int:
     return int(TensorProto.DataType.Value(spelled[7:-1].upper()))
 
 
-def _cast_in(op: Emitter, value: Value | None, variable: str, carried: dict[str, tuple[int, int]]) -> Value | None:
+def _cast_in(
+    op: Emitter, value: Value | None, variable: str, carried: dict[str, tuple[int, int]], opset: int
+) -> Value | None:
     dtype, carrier = carried.get(variable, (0, 0))
     if value is None or not dtype or value.dtype != dtype:
         return value
-    return op.Cast(value, to=carrier)
+    return _cast(op, value, carrier, opset)
+
+
+def _cast(op: Emitter, value: Value, dtype: int, opset: int) -> Value:
+    """A Cast; below opset 6 it names the dtype."""
+    return op.Cast(value, to=dtype if opset >= 6 else dtype_name(dtype).upper())
 
 
 def _still_wrong(

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 import onnx.shape_inference
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from onnx_convert import constants, legality, opsets
 from onnx_convert.edits import GraphEdit
+from onnx_convert.site import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,6 +89,7 @@ class Scope:
         self._shared: dict[tuple[int, tuple[int, ...], bytes], str] = {}
         self.new_constants: dict[str, TensorProto] = {}
         self.listener: Listener | None = None
+        self._said: set[str] | None = None
 
     # ---- what adapters write
 
@@ -233,6 +235,34 @@ class Scope:
 
     # ---- constants
 
+    def become_constant(self, name: str, array: Array) -> bool:
+        """Makes a new constant of a source value, if the graph may hold one: not of a graph output."""
+        home = self.constant_home
+        if name in home.new_constants or any(value.name == name for value in self.graph.output):
+            return False
+        home._constants[name] = array
+        home.edit.constants.append(numpy_helper.from_array(array, name))
+        return True
+
+    def keep_types(self, node: NodeProto) -> None:
+        """Writes down the types of a node's outputs, because inference cannot find them at the target."""
+        for name in node.output:
+            if name and name not in self._stated:
+                self._stated.add(name)
+                known = self.type_of(name) or _element_type(self.spelled(name))
+                if known is not None:
+                    self.edit.value_info.append(ValueInfoProto(name=name, type=nameless(known)))
+
+    @property
+    def _stated(self) -> set[str]:
+        """The values whose types the graph states itself."""
+        if self._said is None:
+            graph = self.graph
+            self._said = {value.name for value in graph.value_info}
+            if isinstance(graph, GraphProto):
+                self._said.update(value.name for values in (graph.input, graph.output) for value in values)
+        return self._said
+
     def _constant(self, name: str) -> Array | None:
         if name in self._constants:
             return self._constants[name]
@@ -242,12 +272,15 @@ class Scope:
             known = tensor.data_location != TensorProto.EXTERNAL  # an in-memory model does not say where its data are
             found: Array | None = numpy_helper.to_array(tensor) if known else None
         else:
-            producer = self.producer(name)
+            producer, imports = self.producer(name), self.imports
+            if name in self._written:
+                producer, opset = self._written[name]
+                imports = {**imports, opsets.normalise(producer.domain): opset}
             if producer is None:
                 local = name in self._find_sources()
                 return self.parent.constant(name) if self.parent is not None and not local else None
             self._constants[name] = None  # a cycle of names ends here
-            found = constants.fold(producer, self.constant, self.type_of, self.imports)
+            found = constants.fold(producer, self.constant, self.type_of, imports)
         self._constants[name] = found
         return found
 
@@ -256,12 +289,13 @@ class Scope:
         new = self._new_constant(name)
         if new is not None:
             return new
-        source = self._find_sources().get(name)
+        written = self._written.get(name)
+        source = self._find_sources().get(name) if written is None else written[0]
         if isinstance(source, TensorProto):
             return source
         if source is not None and source.op_type == "Constant":
             return constants.tensor_of(source)
-        if name not in self._find_sources() and self.parent is not None:
+        if source is None and name not in self._find_sources() and self.parent is not None:
             return self.parent.constant_tensor(name)
         return None
 
@@ -306,6 +340,24 @@ class Scope:
 
 def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes] | None:
     return None if array is None else (array.dtype.str, array.shape, array.tobytes())
+
+
+def _element_type(spelled: str) -> TypeProto | None:
+    """A tensor type of unknown shape."""
+    if not spelled.startswith("tensor("):
+        return None
+    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype_number(spelled[7:-1])))
+
+
+def nameless(kind: TypeProto) -> TypeProto:
+    """A type without the names that inference makes up for unknown dimensions."""
+    clean = TypeProto()
+    clean.CopyFrom(kind)
+    if clean.HasField("tensor_type"):
+        for dim in clean.tensor_type.shape.dim:
+            if dim.dim_param.startswith("unk__"):
+                dim.ClearField("dim_param")
+    return clean
 
 
 def _has_shape(known: TypeProto | None) -> bool:

@@ -42,7 +42,8 @@ class _Builder:
     def graph(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
         target.name = source.name
         target.input.extend(source.input)
-        target.output.extend(source.output)
+        refined = {value.name: value for value in edit.refined} if edit else {}
+        target.output.extend(refined.get(value.name, value) for value in source.output)
         dropped = edit.dropped if edit else set()
         forgotten = edit.forgotten if edit else set()
         given = {value.name for value in source.input} if main else set()
@@ -94,6 +95,8 @@ class _Builder:
         children = {id(child.graph): child for child in edit.children} if edit else {}
         run: list[NodeProto] = []
         for node in source:
+            if node.domain == "ai.onnx":  # inference and checker know the default domain by its short name only
+                node = _renamed(node)
             if node.op_type == "Constant" and (tensor := constants.tensor_of(node)) is not None:
                 if self._small(tensor) is tensor:
                     run.append(node)
@@ -142,8 +145,20 @@ class _Builder:
         target.output.extend(source.output)
         target.attribute.extend(source.attribute)
         target.attribute_proto.extend(source.attribute_proto)
-        target.opset_import.extend(source.opset_import)
+        _import(target, source)
         self.nodes(target.node, edit.nodes if edit else source.node, edit, in_function=True)
+
+
+def _renamed(node: NodeProto) -> NodeProto:
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.domain = ""
+    return copy
+
+
+def _import(view: ModelProto | FunctionProto, source: ModelProto | FunctionProto) -> None:
+    for entry in source.opset_import:
+        view.opset_import.add(domain=opsets.normalise(entry.domain), version=entry.version)
 
 
 def typed(name: str, dtype: int, dims: Iterable[int]) -> ValueInfoProto:
@@ -168,7 +183,7 @@ def build(model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto
 
     builder = _Builder(read)
     view = ModelProto(ir_version=edit.ir_version if edit else model.ir_version or 3)
-    view.opset_import.extend(model.opset_import)
+    _import(view, model)
     builder.graph(view.graph, model.graph, edit.graph if edit else None, main=True)
     view.graph.input.extend(builder.lifted)
     edits = {id(item.graph): item for item in edit.functions} if edit else {}
@@ -201,7 +216,7 @@ def infer_function(
     """The body of a function as an inferred graph, given what is known of its inputs."""
     builder = _Builder(read)
     view = ModelProto(ir_version=max(model.ir_version, 8))
-    view.opset_import.extend(function.opset_import)
+    _import(view, function)
     graph = view.graph
     graph.name = function.name
     for name in function.input:

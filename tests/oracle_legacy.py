@@ -132,6 +132,32 @@ def _tile(x: Array, tiles: Array, axis: Array) -> Array:
     return np.tile(x, repeats)
 
 
+def _clip(x: Array, min: float | None = None, max: float | None = None) -> Array:  # noqa: A002 (the attributes)
+    """A bound that is not stated does not bind; from 6 on it is the largest float32."""
+    return x if min is max is None else np.clip(x, min, max).astype(x.dtype)
+
+
+def _batch_normalization(
+    x: Array,
+    scale: Array,
+    bias: Array,
+    mean: Array,
+    variance: Array,
+    epsilon: float = 1e-5,
+    momentum: float = 0.9,
+    is_test: int = 0,
+    spatial: int = 1,
+) -> Array:
+    """The first output; with is_test=0 by the statistics of the batch itself, and `momentum` is for the others."""
+    if not spatial:
+        raise ValueError("a mean for each element has no expected result")
+    if not is_test:
+        axes = tuple(axis for axis in range(x.ndim) if axis != 1)
+        mean, variance = x.mean(axis=axes), x.var(axis=axes)
+    scale, bias, mean, variance = (fitted(x, v, axis=1, broadcast=1) for v in (scale, bias, mean, variance))
+    return np.asarray(scale * (x - mean) / np.sqrt(variance + epsilon) + bias).astype(x.dtype)
+
+
 def _concat(*inputs: Array, axis: int = 1) -> Array:
     return np.concatenate(inputs, axis=axis)
 
@@ -172,8 +198,13 @@ MEANINGS: list[tuple[str, int, Callable[..., Array]]] = [
     ("Cast", 6, _cast),
     ("Tile", 6, _tile),
     ("Concat", 4, _concat),
+    ("Clip", 6, _clip),
+    ("BatchNormalization", 7, _batch_normalization),
     ("Dropout", 7, _dropout),
 ]
+
+
+LEGACY = {name for name, _, _ in MEANINGS}
 
 
 @cache

@@ -9,9 +9,10 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from onnx import ModelProto, helper
+
 from boundaries.rows import rewrites
 from boundaries.variants import VARIANTS, Case
-from onnx import ModelProto, helper
 from oracle import (
     ONNXRUNTIME,
     REFERENCE,
@@ -225,6 +226,27 @@ OLD = [
         {"x": floats(1000)},
         floats(1050.7),
     ),
+    (
+        "Clip without a bound",
+        1,
+        "(float[2] x) => (float[2] y) { y = Clip<max=1.0>(x) }",
+        {"x": floats(-INF, 2)},
+        floats(-INF, 1),
+    ),
+    (
+        "AveragePool without its padding",
+        1,
+        "(float[1,1,2] x) => (float[1,1,3] y) { y = AveragePool<kernel_shape=[2],pads=[1,1]>(x) }",
+        {"x": floats(2, 4).reshape(1, 1, 2)},
+        floats(2, 3, 4).reshape(1, 1, 3),
+    ),
+    (
+        "BatchNormalization of a batch",
+        6,
+        "(float[2,1] x, float[1] s) => (float[2,1] y) { y = BatchNormalization<epsilon=0.0>(x, s, s, s, s) }",
+        {"x": floats(1, 3).reshape(2, 1), "s": floats(2)},
+        floats(0, 4).reshape(2, 1),
+    ),
 ]
 
 
@@ -288,6 +310,7 @@ def test_wrong_conversion_is_noticed(source: int, target: int, graph: str, tells
 # ---- legality
 
 LEGAL = "(float[2] x) => (float[2] y) { y = Relu(x) }"
+ONE_HOT = "(int64[2] i, int64 n, float[2] v) => (float[2,?] y) { y = OneHot<axis=-1>(i, n, v) }"  # its default
 GATHER = "(float[2,3] x, int64[1] i) => (float[2,1] y) { y = Gather<axis=-1>(x, i) }"  # its text allows this from 1 on
 ILLEGAL = [
     ("an unknown operator", 13, "(float[2] x) => (float[2] y) { y = Rleu(x) }", "Rleu"),
@@ -327,6 +350,7 @@ def test_legal_model_passes(variant: str) -> None:
 
 def test_promised_negative_axis_passes() -> None:
     validate(model_of(9, GATHER))
+    validate(model_of(9, ONE_HOT))
 
 
 def test_ir_version_is_checked() -> None:

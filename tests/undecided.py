@@ -23,68 +23,39 @@ if TYPE_CHECKING:
 Crossing = tuple[str, str, int, str]  # domain, operator, boundary, direction: the key of the registry
 
 UNDECIDED = """
-ai.onnx 2 down: GlobalLpPool LpPool Pad Split
-ai.onnx 2 up: GlobalLpPool LpPool Pad Split
-ai.onnx 3 down: GRU
-ai.onnx 3 up: GRU
-ai.onnx 4 up: Concat
-ai.onnx 5 down: Reshape
-ai.onnx 5 up: Reshape
-ai.onnx 6 down: BatchNormalization Clip InstanceNormalization Selu Tile
-ai.onnx 6 up: Abs Add BatchNormalization Ceil Clip Div Dropout Elu Exp Floor HardSigmoid InstanceNormalization
-  LeakyRelu Log Max Mean Min Mul Neg PRelu Reciprocal Relu Selu Sigmoid Sqrt Sub Sum Tanh Tile
-ai.onnx 7 down: Acos Add And Asin Atan AveragePool BatchNormalization Cos Div Dropout Equal GRU Gemm Greater LSTM Less
-  Mul Multinomial Or PRelu Pow RNN Sin Sub Tan Upsample Xor
-ai.onnx 7 up: Add And BatchNormalization Div Dropout Equal GRU Gemm Greater LSTM Less Mul Or PRelu Pow RNN Sub
-  Upsample Xor
-ai.onnx 8 down: Expand Max MaxPool Mean Min Scan Sum
-ai.onnx 9 down: Acosh Asinh Atanh Cast Compress Constant ConstantOfShape Cosh Erf EyeLike IsNaN MaxUnpool
-  MeanVarianceNormalization NonZero OneHot Scan Scatter Shrink Sign Sinh TfIdfVectorizer Upsample Where
-ai.onnx 9 up: BatchNormalization Scan Upsample
-ai.onnx 10 down: AveragePool ConvInteger DequantizeLinear Dropout IsInf MatMulInteger MaxPool Mod NonMaxSuppression
-  QLinearConv QLinearMatMul QuantizeLinear Resize ReverseSequence RoiAlign Slice StringNormalizer ThresholdedRelu TopK
-ai.onnx 10 up: Dropout Slice TopK Upsample
-ai.onnx 11 down: ArgMax ArgMin BitShift Clip Compress Concat ConcatFromSequence Constant ConvTranspose CumSum
-  DepthToSpace Det DynamicQuantizeLinear Equal Flatten Gather GatherElements GatherND Gemm If Loop OneHot Pad Range
-  ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare
-  Resize Round Scan ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
-  SequenceLength Slice Split SplitToSequence Squeeze TopK Unique Unsqueeze
-ai.onnx 11 up: Clip ConvTranspose Pad Resize Scatter
-ai.onnx 12 down: ArgMax ArgMin Celu Clip Constant Dropout Einsum GatherND GreaterOrEqual LessOrEqual
-  NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
-ai.onnx 12 up: Dropout
-ai.onnx 13 down: DequantizeLinear If Loop QuantizeLinear ReduceSum Resize Split Squeeze Unsqueeze
-ai.onnx 13 up: Erf ReduceSum Resize Split Squeeze Unsqueeze
-ai.onnx 14 down: BatchNormalization GRU HardSwish Identity LSTM RNN Reshape Trilu
-ai.onnx 14 up: BatchNormalization
-ai.onnx 15 down: Bernoulli CastLike Optional OptionalGetElement OptionalHasElement Shape
-ai.onnx 16 down: GridSample Identity If Loop RoiAlign ScatterElements ScatterND
+ai.onnx 7 down: Acos Asin Atan Cos Multinomial Sin Tan
+ai.onnx 8 down: Expand Scan
+ai.onnx 9 down: Acosh Asinh Atanh Compress ConstantOfShape Cosh Erf EyeLike IsNaN MaxUnpool MeanVarianceNormalization
+  NonZero OneHot Scan Scatter Shrink Sign Sinh TfIdfVectorizer Where
+ai.onnx 9 up: Scan
+ai.onnx 10 down: ConvInteger DequantizeLinear IsInf MatMulInteger Mod NonMaxSuppression QLinearConv QLinearMatMul
+  QuantizeLinear ReverseSequence RoiAlign StringNormalizer ThresholdedRelu
+ai.onnx 11 down: BitShift ConcatFromSequence ConvTranspose CumSum Det DynamicQuantizeLinear GatherElements GatherND If
+  Loop Range Round Scan ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase
+  SequenceInsert SequenceLength SplitToSequence Unique
+ai.onnx 11 up: ConvTranspose
+ai.onnx 12 down: Celu Einsum GreaterOrEqual LessOrEqual NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
+ai.onnx 13 down: DequantizeLinear If Loop QuantizeLinear
+ai.onnx 13 up: Erf
+ai.onnx 14 down: HardSwish Identity Trilu
+ai.onnx 15 down: Bernoulli CastLike Optional OptionalGetElement OptionalHasElement
+ai.onnx 16 down: GridSample Identity If Loop RoiAlign
 ai.onnx 16 up: RoiAlign
 ai.onnx 17 down: BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap
-ai.onnx 18 down: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im GroupNormalization LpPool Mish
-  OptionalGetElement OptionalHasElement Pad ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean
-  ReduceMin ReduceProd ReduceSumSquare Resize ScatterElements ScatterND Split
-ai.onnx 18 up: ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd
-  ReduceSumSquare Split
-ai.onnx 19 down: AveragePool Cast CastLike DeformConv DequantizeLinear Equal Pad QuantizeLinear Resize
+ai.onnx 18 down: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im GroupNormalization Mish
+  OptionalGetElement OptionalHasElement
+ai.onnx 19 down: DeformConv DequantizeLinear QuantizeLinear
 ai.onnx 19 up: QuantizeLinear
 ai.onnx 20 down: AffineGrid DFT Gelu GridSample ImageDecoder RegexFullMatch StringConcat StringSplit
 ai.onnx 20 up: DFT GridSample
-ai.onnx 21 down: DequantizeLinear GroupNormalization QLinearMatMul QuantizeLinear
-ai.onnx 21 up: GroupNormalization
+ai.onnx 21 down: DequantizeLinear QLinearMatMul QuantizeLinear
 ai.onnx 23 down: Attention DequantizeLinear QuantizeLinear RMSNormalization RotaryEmbedding
-ai.onnx 24 down: Attention Cast CastLike Swish TensorScatter
+ai.onnx 24 down: Attention Swish TensorScatter
 ai.onnx 25 down: Attention
 ai.onnx 26 down: BitCast CumProd
 ai.onnx 27 down: CausalConvWithState LinearAttention Range
-ai.onnx 28 down: BitShift Mod SpaceToDepth SwiGLU
-ai.onnx 28 up: Mod ReduceLogSum ReduceLogSumExp
-ai.onnx.ml 2 down: LabelEncoder
-ai.onnx.ml 2 up: LabelEncoder
-ai.onnx.ml 3 down: TreeEnsembleClassifier TreeEnsembleRegressor
-ai.onnx.ml 4 down: LabelEncoder
-ai.onnx.ml 5 down: TreeEnsemble
-ai.onnx.ml 5 up: TreeEnsembleClassifier TreeEnsembleRegressor
+ai.onnx 28 down: BitShift Mod SwiGLU
+ai.onnx 28 up: Mod
 """
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import onnx
 import onnx.parser
 from onnx import ModelProto
+
 from oracle import feeds_for
 
 KEEPS = "keeps"

@@ -47,6 +47,10 @@ SQUEEZE: list[Row] = [
     rewrites("Squeeze negative", 11, 10, attribute(S, "2,1,3,1", "2,3", "-1,1")),
     rewrites("Squeeze at run time", 13, 11, run_time(S, "2,1,4,1", "?,?", 2), feeds={"i": [-1, 1]}),
     rewrites("Squeeze at run time", 13, 9, run_time(S, "2,1,4,1", "?,?,?", 1), feeds={"i": [-1]}),
+    rewrites("Squeeze of nothing at run time", 13, 11, run_time(S, "1,0,3", "?,?", 1), feeds={"i": [0]}),
+    rewrites("Squeeze of nothing at run time", 13, 9, run_time(S, "2,1,0", "?,?", 1), feeds={"i": [-2]}),
+    rewrites("Squeeze two at the end", 11, 10, attribute(S, "2,3,1,1", "2,3", "-1,-2"), into=[S]),
+    rewrites("Squeeze of nothing, negative", 11, 9, attribute(S, "2,0,1,3", "2,0,3", "-2"), into=[S]),
     rewrites(
         "Squeeze of int8", 25, 1, "(int8[2,1] x) => (int8[2] y) <int64[1] i = {1}> { y = Squeeze(x, i) }", into=[S]
     ),
@@ -88,6 +92,18 @@ UNSQUEEZE: list[Row] = [
     rewrites("Unsqueeze negative", 11, 10, attribute(U, "2,3", "2,3,1", "-1")),
     rewrites("Unsqueeze at run time", 13, 11, run_time(U, "2,4", "?,?,?,?", 2), feeds={"i": [-1, 1]}),
     rewrites("Unsqueeze at run time", 13, 9, run_time(U, "2,4", "?,?,?", 1), feeds={"i": [-1]}),
+    rewrites("Unsqueeze of nothing at run time", 13, 9, run_time(U, "2,0", "?,?,?", 1), feeds={"i": [0]}),
+    rewrites(
+        "Unsqueeze a scalar at run time",
+        13,
+        11,
+        "(float x, int64[1] i) => (float[?] y) { y = Unsqueeze(x, i) }",
+        feeds={"i": [-1]},
+    ),
+    rewrites("Unsqueeze two negative", 11, 10, attribute(U, "2,3", "2,1,3,1", "-1,-3"), into=[U]),
+    rewrites("Unsqueeze before all", 11, 10, attribute(U, "2,3", "1,2,3", "-3"), into=[U]),
+    rewrites("Unsqueeze out of order", 11, 10, attribute(U, "2,3", "1,2,3,1", "3,0"), into=[U]),
+    rewrites("Unsqueeze a scalar, negative", 11, 10, "(float x) => (float[1] y) { y = Unsqueeze<axes=[-1]>(x) }"),
     rewrites(
         "Unsqueeze of strings",
         13,
@@ -184,6 +200,49 @@ REDUCTIONS: list[Row] = [
     rewrites(
         "ReduceMax of no rows", 18, 13, constant("ReduceMax", "N,3", "N,1", "1"), dims={"N": 0}, into=["ReduceMax"]
     ),
+    *(
+        rewrites(
+            f"{op} of nothing at run time, {name}",
+            18,
+            17,
+            run_time(op, x, y, 1, more),
+            feeds={"i": [axis]},
+            may_refuse=RANK,
+        )
+        for op in ("ReduceProd", "ReduceL2")
+        for name, x, y, axis, more in (
+            ("kept", "2,0,3", "?,?,?", 1, ""),
+            ("dropped", "2,0,3", "?,?", 1, DROP),
+            ("beside another", "2,3,0", "?,?,?", 1, ""),
+            ("beside another, dropped", "0,3,2", "?,?", -1, DROP),
+        )
+    ),
+    rewrites(
+        "ReduceSum of a scalar at run time",
+        13,
+        12,
+        "(float x, int64[K] i) => (float y) { y = ReduceSum<keepdims=0>(x, i) }",
+        dims={"K": 0},
+        may_refuse=RANK,
+    ),
+    rewrites(
+        "ReduceMax at run time", 18, 9, run_time("ReduceMax", CUBE, "?,?,?", 2), feeds={"i": [2, -3]}, may_refuse=RANK
+    ),
+    *(
+        rewrites(
+            f"{op} of {dtype}",
+            18,
+            28,
+            f"({dtype}[2,3] x) => ({dtype}[2] y) <int64[1] i = {{1}}> {{ y = {op}<keepdims=0>(x, i) }}",
+            feeds={"x": [[1, 2, 4], [3, 0, 6]]},
+            into=into,
+        )
+        for dtype in ("int32", "int64")
+        for op, into in (
+            ("ReduceLogSum", ["ReduceSum", "Cast", "Log", "Cast"]),
+            ("ReduceLogSumExp", ["Cast", "ReduceLogSumExp", "Cast"]),
+        )
+    ),
     rewrites(
         "ReduceMean over joined constants",
         18,
@@ -198,7 +257,23 @@ def _arg(op: str, attributes: str, y: str) -> str:
     return f"(float[2,3,4] x) => (int64[{y}] y) {{ y = {op}<{attributes}>(x) }}"
 
 
+TIES = {"x": [[[1, 2, 2, 0], [3, 2, 2, 3], [3, 0, 0, 3]], [[0, 0, 0, 0], [1, 0, 1, 0], [1, 1, 1, 1]]]}
+
 ARG: list[Row] = [
+    rewrites(
+        "ArgMax of a vector, the last",
+        12,
+        9,
+        "(float[4] x) => (int64 y) { y = ArgMax<keepdims=0, select_last_index=1>(x) }",
+        feeds={"x": [1, 3, 3, 0]},
+    ),
+    *(
+        rewrites(f"{op} at {axis}, the last", 13, below, _arg(op, f"axis={axis}, select_last_index=1", y), feeds=TIES)
+        for op in ("ArgMax", "ArgMin")
+        for axis, below, y in ((0, 11, "1,3,4"), (1, 10, "2,1,4"), (-1, 11, "2,3,1"), (-2, 10, "2,1,4"))
+    ),
+    rewrites("ArgMax, the first", 12, 11, _arg("ArgMax", "axis=1, select_last_index=0", "2,1,4"), into=["ArgMax"]),
+] + [
     row
     for op in ("ArgMax", "ArgMin")
     for row in (

@@ -159,6 +159,13 @@ MORE: list[Row] = [
         6,
         "(float[N,3,4] x) => (float[N,3,4] y) <float[3,1] b = {1,2,3}> { y = Add(x, b) }",
     ),
+    rewrites("Sub of a block of nothing", 6, 7, binary("Sub", "2,0,4", "2,0", "2,0,4", "broadcast=1,axis=0")),
+    rewrites("Add of a block", 6, 7, binary("Add", A, "3,4", A, "broadcast=1,axis=1"), into=["Unsqueeze", "Add"]),
+    rewrites("Add of a block", 7, 6, binary("Add", A, "3,4,1", A), into=["Squeeze", "Add"]),
+    rewrites("Add of a bias that grows", 7, 6, binary("Add", "4", "2,3,4", "2,3,4"), into=["Add"]),
+    rewrites("Less of a value that grows", 7, 6, binary("Less", "4", "2,3,4", "2,3,4"), into=["Greater"]),
+    rewrites("Sub of a value that grows", 7, 6, binary("Sub", "4", "2,4", "2,4"), into=["Unsqueeze", "Tile", "Sub"]),
+    rewrites("Mul by itself", 7, 6, "(float[M,?] x) => (float[M,?] y) { y = Mul(x, x) }", into=["Mul"]),
     rewrites("Mul by a scalar constant", 9, 6, "(float[N,3] x) => (float[N,3] y) <float s = {2}> { y = Mul(x, s) }"),
     rewrites("Add of unknown sizes", 7, 6, "(float[M,N] a, float[M,1] b) => (float[M,N] y) { y = Add(a, b) }"),
     rewrites(

@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
 from oracle import all_nodes, nested, opset_of, scopes
 
 SMALL = 8  # elements: beyond that a constant is no axes, shape or the like
@@ -262,9 +263,12 @@ def _retyped(case: Case, elem_type: int) -> Case | None:
                 found = True
         for tensor in scope.initializer:
             if tensor.data_type == TensorProto.FLOAT:
-                tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(dtype), tensor.name))
+                with np.errstate(over="ignore"):  # becomes an infinity, before and after
+                    values = numpy_helper.to_array(tensor).astype(dtype)
+                tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
     legal = all(_allows(node, opset, elem_type) for node in all_nodes(model))
-    feeds = {k: v.astype(dtype) if v.dtype == np.float32 else v for k, v in case.feeds.items()}
+    with np.errstate(over="ignore"):
+        feeds = {k: v.astype(dtype) if v.dtype == np.float32 else v for k, v in case.feeds.items()}
     return Case(model, feeds, case.lowest) if found and legal else None
 
 

@@ -15,14 +15,14 @@ from conformance import results
 def main(arguments: list[str]) -> int:
     """Returns 1 if a verdict has changed."""
     if len(arguments) != 2:
-        print(__doc__)
+        sys.stdout.write(f"{__doc__}\n")
         return 2
     (one, before), (other, after) = (results.read(Path(argument)) for argument in arguments)
     for key in sorted(one.keys() | other.keys()):
         if one.get(key) != other.get(key):
-            print(f"{key}: {one.get(key)} -> {other.get(key)}")
+            sys.stdout.write(f"{key}: {one.get(key)} -> {other.get(key)}\n")
     moved = results.changes(before, after)
-    print(moved or "every verdict is the same")
+    sys.stdout.write(f"{moved or 'every verdict is the same'}\n")
     return int(bool(moved))
 
 

@@ -197,7 +197,7 @@ def _generated() -> Iterator[Case]:
     data are the same in every process only if nothing imported them before."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        np.random.seed(0)
+        np.random.seed(0)  # noqa: NPY002 (it is the generator that onnx uses)
         from onnx.backend.test.case import model as models
         from onnx.backend.test.case import node as nodes
 
@@ -227,9 +227,15 @@ def _serialized(value: Any, kind: TypeProto) -> bytes:
 
 
 def deserialized(data: bytes, kind: TypeProto) -> Any:
-    """A value as numpy knows it: an array, a list of values, or None for an empty optional."""
+    """A value as numpy knows it: an array, a list of values, or None for an empty optional.
+
+    Old releases published bfloat16 as the uint16 that has the same bits.
+    """
     if kind.HasField("optional_type"):
         return numpy_helper.to_optional(OptionalProto.FromString(data))
     if kind.HasField("sequence_type"):
         return numpy_helper.to_list(SequenceProto.FromString(data))
-    return numpy_helper.to_array(TensorProto.FromString(data))
+    array = numpy_helper.to_array(TensorProto.FromString(data))
+    if array.dtype == np.uint16 and kind.tensor_type.elem_type == TensorProto.BFLOAT16:
+        return array.view(onnx.helper.tensor_dtype_to_np_dtype(TensorProto.BFLOAT16))
+    return array

@@ -5,11 +5,11 @@ correct       legal at the target, and some evaluator gives the published output
 wrong         the evaluator that decides gives something else, or fails
 invalid       not legal, another opset or interface than asked for, or the source was changed
 crash         the converter raised what it must not raise, or died
-refused       the converter declined
+refused       the converter declined what an evaluator can judge
 unverifiable  no evaluator reproduces the published outputs from the source, or none runs the result
 
-An evaluator that gets the source wrong is not asked about the result. Of the others, onnxruntime decides if it takes the
-result, else the reference. Illegal results and crashes need no evaluator.
+An evaluator that gets the source wrong is not asked about the result. Of the others, onnxruntime decides if it takes
+the result, else the reference. Illegal results and crashes need no evaluator.
 """
 
 from __future__ import annotations
@@ -23,8 +23,19 @@ from onnx import ModelProto
 
 from conformance.converters import Converter, Refused
 from conformance.corpus import Case, deserialized
-from conformance.evaluators import EVALUATORS, FAILED, RAN, UNABLE, Outcome, difference, execute, fault, measure_for
-from oracle import opset_of, validate
+from conformance.evaluators import (
+    EVALUATORS,
+    FAILED,
+    RAN,
+    UNABLE,
+    Outcome,
+    default_opset,
+    difference,
+    execute,
+    fault,
+    measure_for,
+)
+from oracle import validate
 
 CORRECT, WRONG, INVALID, CRASH, REFUSED, UNVERIFIABLE = VERDICTS = (
     "correct",
@@ -40,17 +51,21 @@ LANDMARKS = (9, 11, 13, 17)  # opsets at which many runtimes stopped
 MOST_TARGETS = 8
 
 
-def newest(domain: str) -> int:
-    """The last opset of a domain that the installed onnx knows."""
-    return max(s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.domain == domain)
+def released(domain: str) -> list[int]:
+    """The opsets of a domain that came with a release of ONNX: there is no IR version that belongs to the others."""
+    known = {s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.domain == domain}
+    column = {"": 2, "ai.onnx.ml": 3}.get(domain)
+    carried = {row[column] for row in onnx.helper.VERSION_TABLE} if column else known
+    return sorted(opset for opset in carried if opset <= max(known))
 
 
 def targets_for(case: Case, *, direction: str | None = None, one_step: bool = False) -> list[int]:
     """Both neighbours, and others that a hash picks: thirds of the way, both ends, landmarks; the same in every run."""
-    here, last = case.opset, max(newest(case.domain), case.opset)
-    neighbours = {here - 1, here + 1} & set(range(1, last + 1))
-    thirds = {here - (here - 1) * k // 3 for k in (1, 2)} | {here + (last - here) * k // 3 for k in (1, 2)}
-    others = (thirds | {1, last} | {t for t in LANDMARKS if t <= last}) - neighbours - {here}
+    opsets, here = released(case.domain), case.opset
+    lower, higher = [o for o in opsets if o < here], [o for o in opsets if o > here]
+    neighbours = {*lower[-1:], *higher[:1]}
+    thirds = {side[len(side) * k // 3] for side in (lower, higher) if side for k in (1, 2)}
+    others = (thirds | {opsets[0], opsets[-1]} | set(LANDMARKS) & set(opsets)) - neighbours - {here}
     ranked = sorted(others, key=lambda t: hashlib.sha256(f"{case.id} {t}".encode()).hexdigest())
     chosen = neighbours | set(() if one_step else ranked[: MOST_TARGETS - len(neighbours)])
     return sorted(t for t in chosen if direction is None or (t > here) == (direction == "up"))
@@ -63,9 +78,13 @@ class Trial:
         self.case = case
         self.source = case.load()
         self.measure = measure_for(self.source)
-        self.data = [_decode(self.source, *one_set) for one_set in case.data]
         self.illegal = _finding(self.source)
-        self.standing = {evaluator: self._standing(evaluator) for evaluator in EVALUATORS}
+        try:
+            self.data = [_decode(self.source, *one_set) for one_set in case.data]
+        except ValueError as error:  # some strings were published as something else
+            self.standing = dict.fromkeys(EVALUATORS, (FAILED, f"the published data cannot be read: {error}"))
+        else:
+            self.standing = {evaluator: self._standing(evaluator) for evaluator in EVALUATORS}
 
     @property
     def verifiable(self) -> bool:
@@ -91,7 +110,7 @@ class Trial:
             if not self.verifiable:
                 return record | {"verdict": UNVERIFIABLE, "why": self._why_not()}
             return record | {"verdict": REFUSED, "refusals": error.refusals}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (whatever else it raises is the verdict)
             return record | {"verdict": CRASH, "why": f"{type(error).__name__}: {error}"}
         record |= {"form": converted.form, "rewrites": converted.rewrites}
         at("check")
@@ -126,8 +145,8 @@ class Trial:
 
     def _illegal(self, model: ModelProto, target: int) -> str | None:
         before, after = self.source.graph, model.graph
-        if not self.case.domain and opset_of(model) != target:
-            return f"it is at opset {opset_of(model)}"
+        if not self.case.domain and default_opset(model) != target:
+            return f"it is at opset {default_opset(model)}"
         if [(o.name, _kind(o)) for o in before.output] != [(o.name, _kind(o)) for o in after.output]:
             return "its outputs are not those of the source"
         kept = [(i.name, _kind(i)) for i in after.input][: len(before.input)]
@@ -174,15 +193,16 @@ def _kind(value: onnx.ValueInfoProto) -> tuple[str | None, int]:
     return value.type.WhichOneof("value"), value.type.tensor_type.elem_type
 
 
-# onnx's checker is wrong here, so its complaint is none.
-CHECKER_FAULTS = [
-    # what it says, why that is wrong
+# Complaints that are none: a part of what is said, and why it is wrong.
+NO_FINDINGS = [
+    ("LpNormalization ['y']: a negative 'axis'", "from opset 1 on its text says that -1 is the last axis"),
 ]
 
 
 def _finding(model: ModelProto) -> str | None:
     try:
         validate(model)
-    except Exception as error:  # the checker, inference and our own assertions have no common base
-        return f"{type(error).__name__}: {error}"[:400]
+    except Exception as error:  # noqa: BLE001 (the checker, inference and assertions have no common base)
+        text = f"{type(error).__name__}: {error}"
+        return None if any(part in text for part, _ in NO_FINDINGS) else text[:400]
     return None

@@ -16,6 +16,8 @@ from typing import Any
 from conformance.judge import CORRECT, CRASH, INVALID, REFUSED, UNVERIFIABLE, VERDICTS, WRONG, Record
 
 BAD = (WRONG, INVALID, CRASH)
+REPRODUCERS = 5
+_NAME = re.compile(r"'[^']*'|\b0x[0-9a-f]+\b")
 JUDGED = (CORRECT, WRONG, INVALID, CRASH, REFUSED)
 
 
@@ -69,18 +71,27 @@ def _reason(direction: str, refusal: Mapping[str, Any]) -> str:
     return f"{direction:4} {where:28} {re.sub(_NAME, '...', refusal['reason'])}"
 
 
-_NAME = re.compile(r"'[^']*'|\b0x[0-9a-f]+\b")
-
-
 def _bad(records: Iterable[Record]) -> Iterator[str]:
-    for verdict in BAD:
-        found = [record for record in records if record["verdict"] == verdict]
+    """By cause, each with a few of its cases; the file has all of them."""
+    causes: dict[str, dict[str, list[Record]]] = {verdict: {} for verdict in BAD}
+    for record in records:
+        if record["verdict"] in BAD:
+            causes[record["verdict"]].setdefault(_cause(record), []).append(record)
+    for verdict, found in causes.items():
         if found:
-            yield f"\n{verdict} ({len(found)}):"
-        for record in found:
-            by = f" [{record['evaluator']}]" if "evaluator" in record else ""
-            rewrites = f" {'+'.join(record['rewrites'])}:" if record.get("rewrites") else ""
-            yield f"  {record['case']} {record['opset']} -> {record['target']}{by}:{rewrites} {record['why']}"
+            yield f"\n{verdict} ({sum(map(len, found.values()))}, {len(found)} causes):"
+        for cause, those in sorted(found.items(), key=lambda item: -len(item[1])):
+            yield f"  {len(those):6} {cause}"
+            for record in those[:REPRODUCERS]:
+                by = f" [{record['evaluator']}]" if "evaluator" in record else ""
+                yield f"           {record['case']} {record['opset']} -> {record['target']}{by}: {record['why']}"
+
+
+def _cause(record: Record) -> str:
+    """What results that are wrong for the same reason are likely to share."""
+    if record["verdict"] == WRONG:
+        return f"{record['direction']:4} {record['operator']}, {'+'.join(record['rewrites']) or 'nothing rewritten'}"
+    return f"{record['direction']:4} {re.sub(r'[0-9]+', '#', re.sub(_NAME, '...', record['why']))}"
 
 
 def _unverifiable(records: Iterable[Record], most: int) -> Iterator[str]:

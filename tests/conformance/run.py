@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,20 +35,21 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.target:
         tasks = [(case, [asked.target]) for case in cases if case.opset != asked.target]
     order = {case.id: index for index, case in enumerate(cases)}
+    convert = partial(CONVERTERS[asked.converter], options=_options(asked.options))
     started = time.monotonic()
     records = []
     total = sum(len(targets) for _, targets in tasks)
-    for record in workers.run(tasks, workers.Setup(asked.converter, _options(asked.options)), asked.jobs):
+    for record in workers.run(tasks, convert, asked.jobs):
         records.append(record)
         if sys.stderr.isatty() and len(records) % 100 == 0:
-            print(f"\r{len(records)}/{total}", end="", file=sys.stderr)
+            sys.stderr.write(f"\r{len(records)}/{total}")
     records.sort(key=lambda record: (order[record["case"]], record["target"]))
     header = {key: value for key, value in vars(asked).items() if key not in ("out", "jobs")}
     header |= {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__, "cases": len(cases)}
     if asked.out:
         results.write(asked.out, header, records)
-    print(results.summary(records))
-    print(f"\n{len(cases)} cases, {len(records)} targets, {time.monotonic() - started:.0f} s")
+    took = f"{len(cases)} cases, {len(records)} targets, {time.monotonic() - started:.0f} s"
+    sys.stdout.write(f"{results.summary(records)}\n\n{took}\n")
     return int(any(record["verdict"] in results.BAD for record in records))
 
 

@@ -7,43 +7,35 @@ from __future__ import annotations
 import multiprocessing
 import os
 import time
+import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from functools import partial
 from multiprocessing.connection import Connection, wait
-from typing import Any
 
-from conformance.converters import CONVERTERS
+from conformance.converters import Converter
 from conformance.corpus import Case
 from conformance.judge import CRASH, INVALID, UNVERIFIABLE, Record, Trial
 
+SECONDS_TO_START = 60.0  # a worker imports a lot
 SECONDS_A_STEP = 60.0  # a step is one conversion, one check or one evaluation
 CASES_A_WORKER = 300  # then it is replaced, so that nothing piles up
 
 Task = tuple[Case, list[int]]
 
 
-@dataclass(frozen=True)
-class Setup:
-    """What every case of a run has in common: the converter (a key of CONVERTERS) and its options."""
-
-    converter: str = "onnx-convert"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def run(tasks: Sequence[Task], setup: Setup, jobs: int, limit: float = SECONDS_A_STEP) -> Iterator[Record]:
-    """The record of every target of every case, as they come."""
+def run(tasks: Sequence[Task], convert: Converter, jobs: int, limit: float = SECONDS_A_STEP) -> Iterator[Record]:
+    """The record of every target of every case, as they come. `convert` has to be picklable."""
     waiting = [task for task in reversed(tasks) if task[1]]
-    workers = [_Worker(setup) for _ in range(min(jobs, len(waiting)))]
+    workers = [_Worker(convert) for _ in range(min(jobs, len(waiting)))]
     try:
         while waiting or any(worker.task for worker in workers):
             for index, worker in enumerate(workers):
                 if worker.task is None and waiting:
                     if worker.served >= CASES_A_WORKER:
                         worker.stop()
-                        workers[index] = worker = _Worker(setup)
-                    worker.give(waiting.pop())
+                        workers[index] = _Worker(convert)
+                    workers[index].give(waiting.pop())
             busy = {worker.pipe: worker for worker in workers if worker.task}
             for pipe in wait(list(busy), timeout=0.5):
                 yield from busy[pipe].receive()  # type: ignore[index]
@@ -53,7 +45,7 @@ def run(tasks: Sequence[Task], setup: Setup, jobs: int, limit: float = SECONDS_A
                     yield from worker.obituary("died" if worker.dead else f"took more than {limit:g} s")
                     if worker.task[1]:
                         waiting.append(worker.task)
-                    workers[index] = _Worker(setup)
+                    workers[index] = _Worker(convert)
     finally:
         for worker in workers:
             worker.stop()
@@ -62,20 +54,21 @@ def run(tasks: Sequence[Task], setup: Setup, jobs: int, limit: float = SECONDS_A
 class _Worker:
     """A process and what it is doing."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, convert: Converter) -> None:
         context = multiprocessing.get_context("spawn")  # forking after onnxruntime has started its threads can hang
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs, setup), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, convert), daemon=True)
         self.process.start()
         theirs.close()
         self.task: Task | None = None
         self.served = 0
         self.dead = False
         self.phase: tuple[int, str] = (0, "source")
-        self.heard = time.monotonic()
+        self.heard = time.monotonic() + SECONDS_TO_START
 
     def give(self, task: Task) -> None:
-        self.task, self.phase, self.heard = task, (0, "source"), time.monotonic()
+        self.task, self.phase = task, (0, "source")
+        self.heard = max(self.heard, time.monotonic())
         self.served += 1
         self.pipe.send(task)
 
@@ -86,6 +79,8 @@ class _Worker:
         except (EOFError, ConnectionResetError):
             self.dead = True
             return
+        if kind == "broken":
+            raise RuntimeError(content)
         if kind == "at":
             self.phase = content
         elif kind == "record":
@@ -121,17 +116,25 @@ class _Worker:
         self.pipe.close()
 
 
-def _serve(pipe: Connection, setup: Setup) -> None:
+def _serve(pipe: Connection, convert: Converter) -> None:
     warnings.simplefilter("ignore")  # numpy and onnx warn about the data of many cases
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # and onnxruntime about the models, not always through its log
-    convert = partial(CONVERTERS[setup.converter], options=setup.options)
+    for stream in (1, 2):  # and C++ code about the models, not always through its log
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream)
     while True:
         try:
             case, targets = pipe.recv()
         except EOFError:
             return
-        trial = Trial(case)
-        for target in targets:
-            record = trial.judge(target, convert, lambda phase, target=target: pipe.send(("at", (target, phase))))
-            pipe.send(("record", record))
+        try:
+            _announce(pipe, 0, "source")
+            trial = Trial(case)
+            for target in targets:
+                at = partial(_announce, pipe, target)
+                pipe.send(("record", trial.judge(target, convert, at)))
+        except Exception:  # noqa: BLE001 (a fault of these tests themselves has to be seen)
+            pipe.send(("broken", f"{case.id}: {traceback.format_exc()}"))
         pipe.send(("done", None))
+
+
+def _announce(pipe: Connection, target: int, phase: str) -> None:
+    pipe.send(("at", (target, phase)))

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clip (`consumed_inputs`, which 6 dropped together with the lack of default bounds, is told in `consumed_inputs`).
+
+11: `min` and `max` are scalar inputs of the data's dtype, and an absent one is the limit of that dtype; below, they are
+attributes, float32 whatever the data are, and an absent one is the limit of float32.
+12: below, there are no integers.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.site import dtype_name, dtype_number
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_FLOAT16: Final = dtype_number("float16")
+_DOUBLE: Final = dtype_number("double")
+_INT32: Final = dtype_number("int32")
+_LARGEST: Final = {
+    _FLOAT16: 65504.0,
+    FLOAT: 3.4028234663852886e38,
+    _DOUBLE: 1.7976931348623157e308,
+}
+_NARROW: Final = tuple(map(dtype_number, ("int8", "uint8", "int16", "uint16")))  # many runtimes do not compare these
+
+
+@upgrade("Clip", at=11)
+def bounds_to_inputs(node: Node, op: Emitter) -> Value:
+    """The attributes become constants of the data's dtype. An absent one stays so, unless a double may be beyond it."""
+    x, names = node.input(0), ("min", "max")
+    spelled = [name for name in names if node.has(name) or x.dtype == _DOUBLE]
+    bounds = [number_like(op, node.attr(name), x) if name in spelled else None for name in names]
+    return op.same(x, *bounds, drop=names)
+
+
+@downgrade("Clip", at=12)
+def choose_integers(node: Node, op: Emitter) -> Value:
+    """Integers are compared with each bound, the small ones as int32."""
+    x, low, high = node.input(0), node.optional_input(1), node.optional_input(2)
+    dtype = next((value.dtype for value in (x, low, high) if value is not None and value.dtype), None)
+    if dtype is None or "int" not in dtype_name(dtype):
+        return op.same()
+    narrow = dtype in _NARROW
+    x, *bounds = (_as_int32(op, value) if narrow and value else value for value in (x, low, high))
+    for operator, bound in zip((op.at(12).Max, op.at(12).Min), bounds, strict=True):
+        x = operator(x, bound) if bound else x
+    return op.Cast(x, to=dtype) if narrow else x
+
+
+def _as_int32(op: Emitter, value: Value) -> Value:
+    known = value.constant
+    return op.Cast(value, to=_INT32) if known is None else op.const(known, _INT32)
+
+
+@downgrade("Clip", at=11)
+def bounds_to_attributes(node: Node, op: Emitter) -> Value:
+    """Constant bounds that float32 holds become attributes; others are met by Max and Min."""
+    x, inputs = node.input(0), (node.optional_input(1), node.optional_input(2))
+    dtype = next((value.dtype for value in (x, *inputs) if value is not None and value.dtype), None) or node.dtype(0)
+    limit = _LARGEST.get(dtype, math.inf)
+    limits = (-limit, limit)
+    bounds = [float32_of(value) if value else limit for value, limit in zip(inputs, limits, strict=True)]
+    if dtype == _DOUBLE:  # an absent bound has no attribute then
+        bounds = [bound if value else None for value, bound in zip(inputs, bounds, strict=True)]
+    if None not in bounds:
+        low, high = (None if abs(bound) == _LARGEST[FLOAT] else bound for bound in bounds)
+        return op.same(x, min=low, max=high)
+    low, high = (value or op.const(limit, dtype) for value, limit in zip(inputs, limits, strict=True))
+    return op.at(8).Min(op.at(8).Max(x, low), high)
+
+
+# ---- scalars, for other adapters too
+
+
+def number_like(op: Emitter, number: float, x: Value) -> Value:
+    """A float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
+    if x.dtype is None:
+        return op.at(15).CastLike(op.const(number, FLOAT), x)
+    if x.dtype == _FLOAT16 and abs(number) > _LARGEST[_FLOAT16] + 15:
+        number = math.copysign(math.inf, number)
+    return op.const(number, x.dtype)
+
+
+def float32_of(value: Value) -> float | None:
+    """The element of a constant scalar, if float32 holds it."""
+    known = value.constant
+    if known is None or known.size != 1:
+        return None
+    number = float(known.item())
+    try:
+        (rounded,) = struct.unpack("f", struct.pack("f", number))
+    except OverflowError:
+        return None
+    return number if rounded == number or math.isnan(number) else None

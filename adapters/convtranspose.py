@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ConvTranspose.
+
+11: where an odd number of pads is found for the node, below the text gives the odd one to the other side than from 11
+on. Runtimes have always followed 11, so that is what the node means; stated as pads, every reader agrees.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_SAME: Final = ("SAME_UPPER", "SAME_LOWER")
+
+
+@upgrade("ConvTranspose", at=11)
+@downgrade("ConvTranspose", at=11)
+def state_odd_pads(node: Node, op: Emitter) -> Value:
+    """Pads that are found for the node are stated where their number is odd, if the sizes are known."""
+    pads = _pads(node)
+    if pads is None or pads[: len(pads) // 2] == pads[len(pads) // 2 :]:
+        return op.same()
+    return op.same(drop=("auto_pad", "output_shape"), pads=pads)
+
+
+def _pads(node: Node) -> list[int] | None:
+    """The pads as of 11, None if they are stated or depend on sizes that are not known."""
+    mode, wanted = node.attr("auto_pad"), node.attr("output_shape")
+    if mode not in _SAME and not wanted:
+        return None
+    kernel, sizes = node.attr("kernel_shape") or _spatial(node, 1), _spatial(node, 0)
+    if kernel is None:
+        return None
+    ones = [1] * len(kernel)
+    strides, dilations = node.attr("strides") or ones, node.attr("dilations") or ones
+    extra = node.attr("output_padding") or [0] * len(kernel)
+    begin, end = [], []
+    for i, (k, stride, dilation) in enumerate(zip(kernel, strides, dilations, strict=True)):
+        total = (k - 1) * dilation + 1 + extra[i] - stride  # SAME: the output is the input times the stride
+        if wanted:
+            if sizes is None or len(wanted) != len(kernel):
+                return None
+            total += stride * sizes[i] - wanted[i]
+        total = max(total, 0)
+        first = total // 2 if mode == "SAME_UPPER" else total - total // 2
+        begin.append(first)
+        end.append(total - first)
+    return begin + end
+
+
+def _spatial(node: Node, index: int) -> list[int] | None:
+    shape = node.input(index).shape
+    sizes = [size for size in shape[2:] if isinstance(size, int)] if shape is not None else []
+    return sizes if shape is not None and len(sizes) == len(shape) - 2 else None

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DFT.
+
+20: `axis` is an input, absent -2; below an attribute, absent 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.shapes import non_negative, part, reshape
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_LENGTH, _AXIS = 1, 2
+_DEFAULT: Final = -2
+
+
+@upgrade("DFT", at=20)
+def axis_to_input(node: Node, op: Emitter) -> Value:
+    """The attribute becomes a constant, also the default, which has changed."""
+    axis = op.attribute_as_input("axis") or op.const(1)
+    return op.same(node.input(0), node.optional_input(_LENGTH), axis, drop=("axis",))
+
+
+@downgrade("DFT", at=20)
+def axis_to_attribute(node: Node, op: Emitter) -> Value:
+    """A constant axis becomes the attribute; for another one, what is before and after it become one dimension each."""
+    x, length, axis = node.input(0), node.optional_input(_LENGTH), node.optional_input(_AXIS)
+    known = axis.constant if axis is not None else None
+    if axis is None or known is not None:
+        return op.same(x, length, axis=_DEFAULT if known is None else int(known))
+    one, shape = op.const([1]), op.Shape(x)
+    place = non_negative(op, op.Reshape(axis, one), op.Shape(shape))
+    before = op.Slice(shape, op.const([0]), place)
+    after = op.Slice(shape, op.Add(place, one), op.const([-1]))  # but for the last, which holds the parts of a number
+    outer, inner = (op.at(17).ReduceProd(sizes, axes=[0], keepdims=1) for sizes in (before, after))
+    blocks = reshape(op, x, op.Concat(outer, op.Gather(shape, place, axis=0), inner, part(op, shape, -1), axis=0))
+    y = op.same(blocks, length, axis=1)
+    made = op.Shape(y)
+    return reshape(op, y, op.Concat(before, part(op, made, 1, 2), after, part(op, made, 3), axis=0))

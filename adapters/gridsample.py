@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GridSample.
+
+20: any number of spatial axes, below two; the modes are called `linear` and `cubic`, below `bilinear` and `bicubic`.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.shapes import BOOL, INT64, part, reshape
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_FOR_IMAGES: Final = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
+_FOR_ANY: Final = {of_images: mode for mode, of_images in _FOR_IMAGES.items()}
+
+
+@upgrade("GridSample", at=20)
+def name_for_any_rank(node: Node, op: Emitter) -> Value:
+    """What was bilinear is linear, bicubic is cubic; the default is called anew, too."""
+    return op.same(mode=_FOR_ANY[node.attr("mode")]) if node.has("mode") else op.same()
+
+
+@downgrade("GridSample", at=20)
+def name_for_images(node: Node, op: Emitter) -> Value:
+    """For images linear is bilinear, cubic is bicubic; in more or fewer dimensions the neighbours are gathered."""
+    x, grid, mode = node.input(0), node.input(1), node.attr("mode")
+    rank = x.rank or grid.rank or node.rank(0)
+    if rank == 4:
+        return op.same(mode=_FOR_IMAGES[mode]) if node.has("mode") else op.same()
+    if mode == "cubic":
+        node.refuse("there is no form for cubic interpolation other than in images", "use mode linear")
+    return _gather_neighbours(node, op, rank - 2)
+
+
+def _gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
+    """From the flattened input the nearest element for each point of the grid, or all around it, weighed."""
+    x, grid = node.input(0), node.input(1)
+    shape, wanted, dtype = op.Shape(x), op.Shape(grid), node.dtype(1)
+    sizes = [part(op, shape, axis + 2, axis + 3) for axis in range(axes)]
+    count = _product(op, part(op, wanted, 1, -1))
+    points = reshape(op, grid, op.Concat(part(op, wanted, 0, 1), count, part(op, wanted, -1), axis=0))
+    flat = reshape(op, x, op.Concat(part(op, shape, 0, 2), _product(op, part(op, shape, 2)), axis=0))
+    targets = op.Concat(part(op, shape, 0, 2), count, axis=0)
+    at = []
+    for axis, size in enumerate(sizes):  # the grid names the last axis first
+        number = op.Gather(points, op.const(axes - 1 - axis), axis=2)
+        at.append(_pixel(node, op, number, op.Cast(size, to=dtype)))
+    if node.attr("mode") == "nearest":
+        y = _elements(node, op, flat, sizes, [op.Round(number) for number in at], targets)
+    else:
+        op.equivalent("the interpolation is written out, and may round otherwise")
+        y = _linear(node, op, flat, sizes, at, targets)
+    return reshape(op, y, op.Concat(part(op, shape, 0, 2), part(op, wanted, 1, -1), axis=0))
+
+
+def _product(op: Emitter, sizes: Value) -> Value:
+    return op.at(17).ReduceProd(sizes, axes=[0], keepdims=1)
+
+
+def _pixel(node: Node, op: Emitter, at: Value, size: Value) -> Value:
+    """From -1..1 to elements of the input, back inside if the padding says so."""
+    zero, half, one, two = (op.const([number], node.dtype(1)) for number in (0, 0.5, 1, 2))
+    corners, padding = node.attr("align_corners"), node.attr("padding_mode")
+    last = op.Sub(size, one)
+    scaled = op.Mul(op.Div(op.Add(at, one), two), last if corners else size)
+    pixel = scaled if corners else op.Sub(scaled, half)
+    if padding == "zeros":
+        return pixel
+    if padding == "reflection":  # a triangle wave: how far into a period, there and back again
+        width = op.Max(last, half) if corners else size  # one element reflects to itself
+        distance, period = scaled, op.Mul(width, two)
+        into = op.Sub(distance, op.Mul(op.Floor(op.Div(distance, period)), period))
+        pixel = op.Sub(width, op.Abs(op.Sub(into, width)))
+        pixel = pixel if corners else op.Sub(pixel, half)
+    return op.Min(op.Max(pixel, zero), last)
+
+
+def _linear(node: Node, op: Emitter, flat: Value, sizes: list[Value], at: list[Value], targets: Value) -> Value:
+    """The sum over the corners of the cell that a point lies in."""
+    one, sides = op.const([1], node.dtype(1)), []
+    for number in at:
+        low = op.Floor(number)
+        after = op.Sub(number, low)
+        sides.append(((low, op.Sub(one, after)), (op.Add(low, one), after)))
+    terms = []
+    for corner in product(*sides):
+        weight = corner[0][1]
+        for _, further in corner[1:]:
+            weight = op.Mul(weight, further)
+        weight = weight if node.dtype(1) == node.dtype(0) else op.Cast(weight, to=node.dtype(0))
+        elements = _elements(node, op, flat, sizes, [index for index, _ in corner], targets)
+        terms.append(op.Mul(elements, op.at(12).Unsqueeze(weight, axes=[1])))
+    return op.Sum(*terms)
+
+
+def _elements(node: Node, op: Emitter, flat: Value, sizes: list[Value], indices: list[Value], targets: Value) -> Value:
+    """The elements at whole numbers [batch, points], one for each axis; 0 outside of the input."""
+    dtype, outside = node.dtype(1), op.const([0], node.dtype(1))
+    place = op.const([0])
+    for size, index in zip(sizes, indices, strict=True):
+        last = op.Sub(op.Cast(size, to=dtype), op.const([1], dtype))
+        inside = op.Min(op.Max(index, op.const([0], dtype)), last)
+        outside = op.Max(outside, op.Abs(op.Sub(index, inside)))
+        place = op.Add(op.Mul(place, size), op.Cast(inside, to=INT64))
+    chosen = op.GatherElements(flat, op.Expand(op.at(12).Unsqueeze(place, axes=[1]), targets), axis=2)
+    if node.attr("padding_mode") != "zeros":
+        return chosen
+    absent = op.at(12).Unsqueeze(op.Cast(outside, to=BOOL), axes=[1])
+    return op.Where(absent, op.const(0, node.dtype(0)), chosen)

@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resize and Upsample written out: for when the other side of a boundary has no such mode. Used by `resize`.
+
+Along one axis after the other: `nearest` is a Gather, `linear` the sum of two, `cubic` of four; a filter that widens as
+the image shrinks (`antialias`) is a matrix. Coordinates are single precision, in the order of operations that runtimes
+use, so that ties fall the same way. What is known is computed here, nodes are written for the rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy
+
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+from onnx_convert.site import Value, dtype_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node
+
+    Array = numpy.ndarray[Any, Any]
+    Number = Array | Value  # a vector of floats, known or computed at run time
+
+FLOATS: Final = tuple(dtype_number(name) for name in ("float16", "float", "double", "bfloat16"))
+SIMPLE: Final = "simple"  # how Upsample and Resize-10 choose the nearest: down when they enlarge, up when they shrink
+_NUMPY: Final = {
+    "Add": numpy.add, "Sub": numpy.subtract, "Mul": numpy.multiply, "Div": numpy.divide, "Max": numpy.maximum,
+    "Min": numpy.minimum, "Floor": numpy.floor, "Ceil": numpy.ceil, "Abs": numpy.abs,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis to resize: its length, the new one, the scale between coordinates, and the part that is looked at."""
+
+    index: int
+    length: Number
+    count: int | Value
+    scale: Number
+    start: Number
+    end: Number
+
+    @property
+    def stays(self) -> bool:
+        """Whether nothing happens: the scale is known to be 1."""
+        return not isinstance(self.scale, Value) and bool(self.scale[0] == 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How to interpolate: the attributes of Resize."""
+
+    mode: str
+    coordinates: str
+    nearest: str = SIMPLE
+    cubic: float = -0.75
+    exclude_outside: bool = False
+    extrapolation: float = 0.0
+    antialias: bool = False
+
+    @property
+    def crops(self) -> bool:
+        """Whether a part of the input is looked at, so that a scale of 1 changes something too."""
+        return self.coordinates == "tf_crop_and_resize"
+
+
+def vector(*numbers: float) -> Array:
+    """Known numbers to compute with."""
+    return numpy.array(numbers, dtype=numpy.float32)
+
+
+class Calculator:
+    """`calc.Add(a, b)`: the outcome of an operator, known if its operands are, else of a node that `op` writes."""
+
+    def __init__(self, op: Emitter) -> None:
+        self.op = op
+
+    def __getattr__(self, operator: str) -> Callable[..., Number]:
+        def calculate(*operands: Number | float) -> Number:
+            numbers = [n if isinstance(n, (numpy.ndarray, Value)) else vector(n) for n in operands]
+            known = [number for number in numbers if not isinstance(number, Value)]
+            if len(known) == len(numbers):
+                result: Array = _NUMPY[operator](*known)
+                return result
+            written = [n if isinstance(n, Value) else self.op.const(n, FLOAT) for n in numbers]
+            value: Value = getattr(self.op.at(8), operator)(*written)
+            return value
+
+        return calculate
+
+
+def resample(node: Node, calc: Calculator, axes: list[Axis], rank: int, method: Method) -> Value:
+    """The node's input, of that rank, resized along the given axes."""
+    x = node.input(0)
+    if method.mode != "nearest":
+        if node.dtype(0) not in FLOATS:
+            node.refuse("interpolated integers are rounded as the runtime likes", "Cast to float around the node")
+        calc.op.equivalent("the interpolation is written out, and may round otherwise")
+    for axis in axes:
+        if not axis.stays or method.crops:
+            x = _resample_axis(node, calc, x, axis, rank, method)
+    return x
+
+
+def _resample_axis(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, method: Method) -> Value:
+    if method.antialias and method.mode != "nearest" and not _enlarges(axis):
+        return _filtered(node, calc, x, axis, rank, method)
+    at = _coordinates(calc, axis, method.coordinates)
+    last = calc.Sub(axis.length, 1)
+    if method.mode == "nearest":
+        y = _gather(calc, x, axis, _rounded(calc, at, axis, method.nearest), last)
+    elif method.mode == "linear":
+        within = _clipped(calc, at, last)
+        low = calc.Floor(within)
+        weight = calc.Sub(within, low)
+        y = _sum(node, calc, x, axis, rank, [(low, calc.Sub(1, weight)), (calc.Add(low, 1), weight)])
+    else:
+        y = _sum(node, calc, x, axis, rank, _cubic(calc, at, last, method))
+    return _extrapolated(node, calc, y, at, last, rank - 1 - axis.index, method.extrapolation) if method.crops else y
+
+
+def _enlarges(axis: Axis) -> bool:
+    return not isinstance(axis.scale, Value) and bool(axis.scale[0] >= 1)
+
+
+# ---- coordinates
+
+
+def _coordinates(calc: Calculator, axis: Axis, how: str) -> Number:
+    """For each element of the output its coordinate in the input; the formulas of the text, in their order."""
+    length, scale = axis.length, axis.scale
+    number, count = _numbers(calc.op, axis.count)
+    if how == "asymmetric":
+        return calc.Div(number, scale)
+    if how in ("align_corners", "tf_crop_and_resize"):
+        last, gaps = calc.Sub(length, 1), calc.Max(calc.Sub(count, 1), 1)
+        if how == "align_corners":
+            return calc.Div(calc.Mul(number, last), gaps)
+        single = calc.Max(calc.Sub(2, count), 0)  # 1 if there is one element: it lies halfway
+        number = calc.Add(number, calc.Mul(0.5, single))
+        width = calc.Mul(calc.Mul(number, calc.Sub(axis.end, axis.start)), last)
+        return calc.Add(calc.Mul(axis.start, last), calc.Div(width, gaps))
+    corner = calc.Div(calc.Add(number, 0.5), scale)
+    if how == "tf_half_pixel_for_nn":
+        return corner
+    if how == "half_pixel_symmetric":
+        adjustment = calc.Div(count, calc.Mul(scale, length))
+        offset = calc.Mul(calc.Div(length, 2), calc.Sub(1, adjustment))
+        return calc.Sub(calc.Add(offset, corner), 0.5)
+    centre = calc.Sub(corner, 0.5)
+    if how == "pytorch_half_pixel":  # 0 if there is one element
+        return calc.Mul(centre, calc.Min(calc.Sub(count, 1), 1))
+    return centre
+
+
+def _numbers(op: Emitter, count: int | Value) -> tuple[Number, Number]:
+    """0, 1, 2 ... and how many."""
+    if isinstance(count, int):
+        return numpy.arange(count, dtype=numpy.float32), vector(count)
+    numbers = op.at(12).Squeeze(op.at(9).NonZero(op.at(8).Expand(op.const([1]), count)), axes=[0])
+    return op.Cast(numbers, to=FLOAT), op.Cast(count, to=FLOAT)
+
+
+def _clipped(calc: Calculator, at: Number, last: Number) -> Number:
+    return calc.Min(calc.Max(at, 0), last)
+
+
+def _rounded(calc: Calculator, at: Number, axis: Axis, how: str) -> Number:
+    """Whole coordinates; exact also where a half could not be added without rounding."""
+    if how == "floor":
+        return calc.Floor(at)
+    if how == "ceil":
+        return calc.Ceil(at)
+    if how == "round_prefer_floor":
+        return calc.Ceil(calc.Sub(at, 0.5))
+    if how == "round_prefer_ceil":
+        return calc.Add(calc.Floor(calc.Sub(at, 0.5)), 1)
+    shrinks = calc.Ceil(calc.Max(calc.Sub(1, axis.scale), 0))
+    low = calc.Floor(at)
+    return calc.Add(low, calc.Mul(shrinks, calc.Sub(calc.Ceil(at), low)))
+
+
+# ---- elements and weights
+
+
+def _gather(calc: Calculator, x: Value, axis: Axis, index: Number, last: Number) -> Value:
+    op, whole = calc.op, _clipped(calc, index, last)
+    indices = op.Cast(whole, to=INT64) if isinstance(whole, Value) else op.const(whole.astype(numpy.int64))
+    return op.Gather(x, indices, axis=axis.index)
+
+
+def _sum(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, taps: list[tuple[Number, Number]]) -> Value:
+    """The sum of elements, chosen by their index, times their weights."""
+    op, after, last = calc.op, rank - 1 - axis.index, calc.Sub(axis.length, 1)
+    total: Value | None = None
+    for index, weight in taps:
+        term = op.at(7).Mul(_gather(calc, x, axis, index, last), _along(node, op, weight, after))
+        total = term if total is None else op.at(7).Add(total, term)
+    return total if total is not None else x
+
+
+def _along(node: Node, op: Emitter, weight: Number, after: int) -> Value:
+    """Weights in the dtype of the input, along an axis that has `after` axes behind it."""
+    if not isinstance(weight, Value):
+        return op.const(weight.reshape(-1, *[1] * after), node.dtype(0))
+    own = weight if node.dtype(0) == FLOAT else op.Cast(weight, to=node.dtype(0))
+    return op.at(12).Unsqueeze(own, axes=list(range(1, after + 1))) if after else own
+
+
+def _cubic(calc: Calculator, at: Number, last: Number, method: Method) -> list[tuple[Number, Number]]:
+    low = calc.Floor(at)
+    after = calc.Sub(at, low)
+    before = calc.Sub(1, after)
+    a = method.cubic
+    far, near = (-4 * a, 8 * a, -5 * a, a), (1.0, 0.0, -a - 3, a + 2)
+    distances = (calc.Add(after, 1), after, before, calc.Add(before, 1))
+    weights = [_polynomial(calc, d, terms) for d, terms in zip(distances, (far, near, near, far), strict=True)]
+    taps = [calc.Add(low, step) for step in (-1, 0, 1, 2)]
+    if method.exclude_outside:
+        away = [calc.Abs(calc.Sub(tap, _clipped(calc, tap, last))) for tap in taps]
+        inside = [calc.Sub(1, calc.Min(distance, 1)) for distance in away]
+        weights = [calc.Mul(weight, mask) for weight, mask in zip(weights, inside, strict=True)]
+        total = weights[0]
+        for weight in weights[1:]:
+            total = calc.Add(total, weight)
+        weights = [calc.Div(weight, total) for weight in weights]
+    return list(zip(taps, weights, strict=True))
+
+
+def _polynomial(calc: Calculator, at: Number, terms: tuple[float, ...]) -> Number:
+    value: Number = vector(terms[-1])
+    for term in reversed(terms[:-1]):
+        value = calc.Add(calc.Mul(value, at), term)
+    return value
+
+
+def _extrapolated(node: Node, calc: Calculator, y: Value, at: Number, last: Number, after: int, value: float) -> Value:
+    """What lies outside of the input gets a value of its own."""
+    op = calc.op
+    away = calc.Abs(calc.Sub(at, _clipped(calc, at, last)))
+    if not isinstance(away, Value):
+        if not away.any():
+            return y
+        outside = op.const((away > 0).reshape(-1, *[1] * after), BOOL)
+    else:
+        outside = op.Cast(op.Ceil(op.at(8).Min(away, op.const([1], FLOAT))), to=BOOL)
+        outside = op.at(12).Unsqueeze(outside, axes=list(range(1, after + 1))) if after else outside
+    return op.at(9).Where(outside, op.const(value, node.dtype(0)), y)
+
+
+# ---- antialias
+
+
+def _filtered(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, method: Method) -> Value:
+    """One matrix of weights; its size depends on the scale, so that must be known."""
+    at = _coordinates(calc, axis, method.coordinates)
+    if isinstance(at, Value) or isinstance(axis.scale, Value) or isinstance(axis.length, Value):
+        node.refuse("`antialias` needs known sizes and scales", "give the input a shape", unknown=True)
+    op, weights = calc.op, _filter(at, int(axis.length[0]), float(axis.scale[0]), method)
+    if axis.index == rank - 2:
+        return op.MatMul(op.const(weights, node.dtype(0)), x)
+    turned = op.const(weights.T, node.dtype(0))
+    if axis.index == rank - 1:
+        return op.MatMul(x, turned)
+    swap = [*range(axis.index), rank - 1, *range(axis.index + 1, rank - 1), axis.index]
+    return op.Transpose(op.MatMul(op.Transpose(x, perm=swap), turned), perm=swap)
+
+
+def _filter(at: Array, length: int, scale: float, method: Method) -> Array:
+    """The weight of each element of the input (columns) in each of the output (rows)."""
+    reach = int(numpy.ceil((1 if method.mode == "linear" else 2) / scale)) + 1
+    indices = numpy.arange(-reach, length + reach)
+    distances = numpy.abs(indices - at.astype(numpy.float64)[:, None]) * scale
+    if method.mode == "linear":
+        weights = numpy.clip(1 - distances, 0, 1)
+    else:
+        a = method.cubic
+        near = ((a + 2) * distances - (a + 3)) * distances**2 + 1
+        far = ((a * distances - 5 * a) * distances + 8 * a) * distances - 4 * a
+        weights = numpy.where(distances <= 1, near, numpy.where(distances < 2, far, 0))
+    inside = (indices >= 0) & (indices < length)
+    if method.exclude_outside:
+        weights = weights * inside
+    folded = numpy.zeros((len(at), length))
+    for column, index in enumerate(numpy.clip(indices, 0, length - 1)):
+        folded[:, index] += weights[:, column]
+    return folded / folded.sum(axis=1, keepdims=True)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BatchNormalization, GroupNormalization. (InstanceNormalization only changed with `consumed_inputs`.)
+
+BatchNormalization
+7: `is_test` goes; a node that has more outputs than Y trains, one that has not infers.
+9: `spatial` goes: without it, every feature (C x D1 x ... x Dn) had statistics of its own. The input may be 1-D.
+14: `training_mode` tells training from inference; the outputs `saved_mean`, `saved_var` go. The variance is that of the
+population, and the running statistics may have a dtype of their own.
+15: scale and bias, too; training computes the statistics of float16 in float.
+
+GroupNormalization
+21: scale and bias are per channel, below per group; `stash_type` is the dtype of the first stage, below that of the
+input. The version below has been deprecated from its birth at 18, so nothing leads down to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.shapes import FLOAT, part
+from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.site import dtype_number
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_DOUBLE: Final = dtype_number("double")
+_MEAN, _VARIANCE = 3, 4
+_SAVED_MEAN, _SAVED_VARIANCE = 3, 4
+
+# ---- BatchNormalization
+
+
+@upgrade("BatchNormalization", at=7)
+def let_outputs_tell_the_mode(node: Node, op: Emitter) -> Value:
+    """`is_test` is dropped where the outputs tell the same."""
+    if bool(node.attr("is_test")) == _has_statistics(node):
+        if _has_statistics(node):
+            node.refuse("is_test is set, yet the node has outputs of training", "drop the outputs, or is_test")
+        op.conditional("the node is meant for inference, as its single output says, although is_test is 0")
+    return op.same(drop=("is_test",))
+
+
+@downgrade("BatchNormalization", at=7)
+def tell_the_mode(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
+    """Without outputs of training, `is_test` is set. Where statistics are per feature, the input is flattened."""
+    is_test = None if _has_statistics(node) else 1
+    return op.same(is_test=is_test) if node.attr("spatial") else _flattened(node, op, is_test=is_test)
+
+
+@upgrade("BatchNormalization", at=9)
+def flatten_features(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
+    """`spatial` is dropped; if it was 0, the features become the channels of a flat input."""
+    return op.same(drop=("spatial",)) if node.attr("spatial") else _flattened(node, op)
+
+
+@downgrade("BatchNormalization", at=9)
+def give_one_channel(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
+    """A 1-D input gets a channel dimension of size 1."""
+    x = node.input(0)
+    if x.rank != 1:
+        return op.same()
+    y, *statistics = op.sames(op.at(11).Unsqueeze(x, axes=[1]), *node.inputs[1:])
+    return (op.at(11).Squeeze(y, axes=[1]), *statistics)
+
+
+@upgrade("BatchNormalization", at=14)
+def tell_training(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
+    """Training is said, and what it saved for the gradient computed beside it."""
+    if not _has_statistics(node):
+        return op.same()
+    y, mean, variance = op.sames(outputs=3, training_mode=1)
+    saved: list[Value | None] = [None, None]
+    if node.uses_output(_SAVED_MEAN) or node.uses_output(_SAVED_VARIANCE):
+        x, axes = _with_channels(node, op)
+        center = op.at(13).ReduceMean(x, axes=axes, keepdims=1)
+        if node.uses_output(_SAVED_MEAN):
+            saved[0] = op.at(11).Squeeze(center, axes=axes)
+        if node.uses_output(_SAVED_VARIANCE):
+            op.conditional("nothing reads saved_var, or expects the population variance there: runtimes differ")
+            saved[1] = _mean_square(op, op.at(7).Sub(x, center), axes, keepdims=0)
+    return (y, mean, variance, *saved)
+
+
+@downgrade("BatchNormalization", at=14)
+def compute_batch_statistics(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
+    """Inference stays, in one dtype; training is written out."""
+    if not node.attr("training_mode"):
+        return _in_one_dtype(node, op, 5)
+    op.equivalent("the statistics of the batch are computed by other operators")
+    narrow, narrow_statistics = node.dtype(0), node.dtype(_MEAN)
+    dtype = _DOUBLE if _DOUBLE in (narrow, narrow_statistics) else FLOAT
+    x, axes = _with_channels(node, op)
+    x = _cast(op, x, narrow, dtype)
+    scale, bias, mean, variance = (_cast(op, node.input(i), node.input(i).dtype, dtype) for i in range(1, 5))
+    center = op.at(13).ReduceMean(x, axes=axes, keepdims=1)
+    distance = op.at(7).Sub(x, center)
+    spread = _mean_square(op, distance, axes, keepdims=1)
+    deviation = op.Sqrt(op.at(7).Add(spread, op.const(node.attr("epsilon"), dtype)))
+    if len(axes) > 1:
+        scale, bias = (op.at(11).Unsqueeze(value, axes=[axis - 1 for axis in axes[1:]]) for value in (scale, bias))
+    y = op.at(7).Add(op.at(7).Mul(op.at(7).Div(distance, deviation), scale), bias)
+    y = _cast(op, y, dtype, narrow)
+    if node.input(0).rank in (None, 1):
+        y = op.Reshape(y, op.Shape(node.input(0)))
+    running: list[Value | None] = [None, None]
+    for index, (old, new) in enumerate(((mean, center), (variance, spread))):
+        if node.uses_output(index + 1):
+            running[index] = _cast(op, _moved(node, op, old, new, axes, dtype), dtype, narrow_statistics)
+    return (y, *running)
+
+
+@downgrade("BatchNormalization", at=15)
+def normalise_in_one_dtype(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
+    """If the dtypes of scale and input differ, the node works in the wider one."""
+    return _in_one_dtype(node, op, 3)
+
+
+def _has_statistics(node: Node) -> bool:
+    return any(node.uses_output(index) for index in range(1, len(node.proto.output)))
+
+
+def _flattened(node: Node, op: Emitter, **attributes: object) -> tuple[Value | None, ...]:
+    """The node on the features in one dimension."""
+    x, (scale, *others) = node.input(0), (node.input(index) for index in range(1, 5))
+    flat = [op.Reshape(value, op.const([-1])) if value.rank != 1 else value for value in (scale, *others)]
+    y, *statistics = op.sames(op.at(9).Flatten(x, axis=1), *flat, drop=("spatial",), **attributes)
+    features = scale.shape if scale.shape and all(isinstance(size, int) and size for size in scale.shape) else None
+    whole = op.Shape(x) if features is None else op.const([0, *features])
+    values: list[Value | None] = [op.Reshape(y, whole)]
+    for index, value in enumerate(statistics, 1):
+        feature = op.Shape(scale) if features is None else op.const(features)
+        values.append(op.Reshape(value, feature) if node.uses_output(index) else None)
+    return tuple(values)
+
+
+def _with_channels(node: Node, op: Emitter) -> tuple[Value, list[int]]:
+    """The input, in a view of three dimensions if its rank is unknown, and its axes but that of the channels."""
+    x = node.input(0)
+    if x.rank is None:
+        return op.Reshape(x, op.const([0, 0, -1])), [0, 2]
+    if x.rank == 1:
+        return op.at(11).Unsqueeze(x, axes=[1]), [0]
+    return x, [0, *range(2, x.rank)]
+
+
+def _mean_square(op: Emitter, distance: Value, axes: list[int], keepdims: int) -> Value:
+    return op.at(13).ReduceMean(op.at(7).Mul(distance, distance), axes=axes, keepdims=keepdims)
+
+
+def _moved(node: Node, op: Emitter, old: Value, new: Value, axes: list[int], dtype: int) -> Value:
+    """A running statistic, moved towards that of the batch."""
+    momentum = node.attr("momentum")
+    kept = op.at(7).Mul(old, op.const(momentum, dtype))
+    return op.at(7).Add(kept, op.at(7).Mul(op.at(11).Squeeze(new, axes=axes), op.const(1 - momentum, dtype)))
+
+
+def _in_one_dtype(node: Node, op: Emitter, count: int) -> Value | tuple[Value | None, ...]:
+    """The node in the widest dtype of its first inputs; as it is, if they agree as far as one knows."""
+    dtypes = [node.input(index).dtype for index in range(5)]
+    if len({*dtypes[:count]} - {None}) < 2:
+        return op.same(drop=("training_mode",) if count == 5 else ())
+    op.equivalent("computed in a wider float, rounded once")
+    dtype = _DOUBLE if _DOUBLE in dtypes else FLOAT
+    inputs = [_cast(op, node.input(index), known, dtype) for index, known in enumerate(dtypes)]
+    y, *statistics = op.sames(*inputs, drop=("training_mode",) if count == 5 else ())
+    narrow, narrow_statistics = node.dtype(0), node.dtype(_MEAN)
+    others = (
+        _cast(op, value, dtype, narrow_statistics) if node.uses_output(index) else None
+        for index, value in enumerate(statistics, 1)
+    )
+    return (_cast(op, y, dtype, narrow), *others)
+
+
+def _cast(op: Emitter, value: Value, dtype: int | None, to: int) -> Value:
+    return value if dtype == to else op.Cast(value, to=to)
+
+
+# ---- GroupNormalization
+
+
+@upgrade("GroupNormalization", at=21)
+def spread_groups_over_channels(node: Node, op: Emitter) -> Value:
+    """Each scale and bias is repeated for the channels of its group; the first stage keeps the input's dtype."""
+    x, groups = node.input(0), node.attr("num_groups")
+    channels = x.shape[1] if x.shape is not None and len(x.shape) > 1 else None
+    dtype = node.dtype(0)
+    if isinstance(channels, int):
+        repeats = op.const([1, channels // groups])
+    else:
+        size = op.at(7).Div(part(op, op.Shape(x), 1, 2), op.const([groups]))
+        repeats = op.Concat(op.const([1]), size, axis=0)
+    spread = []
+    for parameter in (node.input(1), node.input(2)):
+        known = parameter.shape
+        if known is not None and known[0] != groups and isinstance(known[0], int):
+            node.refuse(f"{parameter.name!r} has {known[0]} elements, where there is one for each of {groups} groups")
+        column = op.Reshape(parameter, op.const([groups, 1]))
+        spread.append(op.Reshape(op.at(8).Expand(column, repeats), op.const([-1])))
+    return op.same(x, *spread, stash_type=None if dtype == FLOAT else dtype)
+
+
+@downgrade("GroupNormalization", at=21)
+def normalise_groups(node: Node, op: Emitter) -> Value:
+    """InstanceNormalization takes the groups for channels; then scale and bias apply to the channels."""
+    op.equivalent("each group is normalised by InstanceNormalization")
+    x, groups = node.input(0), node.attr("num_groups")
+    narrow = node.dtype(0)
+    stash = _DOUBLE if node.attr("stash_type") == _DOUBLE else FLOAT
+    rows = _cast(op, op.Reshape(x, op.const([0, groups, -1])), narrow, stash)
+    one, zero = op.const([1] * groups, stash), op.const([0] * groups, stash)
+    stage = op.at(6).InstanceNormalization(rows, one, zero, epsilon=node.attr("epsilon"))
+    stage = _cast(op, stage, stash, narrow)
+    if x.rank is None:
+        blocks = op.Concat(op.const([0]), _channels(op, node), op.const([-1]), axis=0)
+        return op.Reshape(_scaled(op, node, op.Reshape(stage, blocks), 3), op.Shape(x))
+    return _scaled(op, node, op.Reshape(stage, _like(op, x)), x.rank)
+
+
+def _channels(op: Emitter, node: Node) -> Value:
+    known = node.input(1).shape
+    if known and isinstance(known[0], int):
+        return op.const([known[0]])
+    return part(op, op.Shape(node.input(0)), 1, 2)
+
+
+def _scaled(op: Emitter, node: Node, y: Value, rank: int) -> Value:
+    """Scale and bias, one a channel, on a value of that rank."""
+    factor, shift = node.input(1), node.input(2)
+    if rank > 2:
+        column = op.const([-1] + [1] * (rank - 2))
+        factor, shift = op.Reshape(factor, column), op.Reshape(shift, column)
+    return op.at(7).Add(op.at(7).Mul(y, factor), shift)
+
+
+def _like(op: Emitter, x: Value) -> Value:
+    """The shape of a value, for a Reshape of something with the same first dimension."""
+    sizes = [size if isinstance(size, int) else -1 for size in (x.shape or ())[1:]]
+    if sizes.count(-1) < 2 and 0 not in sizes:
+        return op.const([0, *sizes])
+    return op.Shape(x)

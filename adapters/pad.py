@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pad.
+
+2: `pads` is the attribute; below, `paddings`, which may not be negative.
+11: pads and value are inputs, the value of the data's dtype; below, attributes, the value float32. There are integers.
+13: there are booleans, strings and complex numbers.
+18: `axes` names the axes that the pads are for; below, they are for all.
+19: there is the mode `wrap`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.clip import float32_of, number_like
+from onnx_convert.adapters.shapes import (
+    END,
+    INT64,
+    at_least_zero,
+    collapse,
+    count_up,
+    non_negative,
+    part,
+    restore,
+    size_at,
+)
+from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.site import dtype_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_PADS, _VALUE, _AXES = range(1, 4)
+_CONSTANT: Final = "constant"
+_STRING: Final = dtype_number("string")
+_FLOATS: Final = tuple(map(dtype_number, ("float16", "float", "double")))
+_FROM_13: Final = (*map(dtype_number, ("bool", "complex64", "complex128")), _STRING)
+
+
+@upgrade("Pad", at=2)
+def paddings_to_pads(node: Node, op: Emitter) -> Value:
+    """The attribute gets its new name."""
+    return op.same(drop=("paddings",), pads=node.attribute("paddings"))
+
+
+@downgrade("Pad", at=2)
+def pads_to_paddings(node: Node, op: Emitter) -> Value:
+    """The attribute gets its old name. Where it is negative, the input is cut before."""
+    pads = node.attr("pads")
+    x = _cut(op, node.input(0), range(len(pads) // 2), pads)
+    return op.same(x, drop=("pads",), paddings=[max(pad, 0) for pad in pads])
+
+
+@upgrade("Pad", at=11)
+def pads_to_input(node: Node, op: Emitter) -> Value:
+    """The attributes become constants, the value only where it counts and is not 0."""
+    x, value = node.input(0), node.attr("value")
+    default = (value == 0 and math.copysign(1, value) > 0) or node.attr("mode") != _CONSTANT
+    pads = op.attribute_as_input("pads")
+    return op.same(x, pads, None if default else number_like(op, value, x), drop=("pads", "value"))
+
+
+@downgrade("Pad", at=11)
+def pads_to_attribute(node: Node, op: Emitter) -> Value:
+    """Constant pads of floats become the attribute if float32 holds the value. Otherwise each axis is padded by blocks
+    of the value, or by indices that repeat what is there."""
+    x, pads, value = node.input(0), node.input(_PADS).constant, node.optional_input(_VALUE)
+    filled = node.attr("mode") == _CONSTANT and value is not None
+    dtype = x.dtype or (value.dtype if value is not None else None)
+    number = float32_of(value) if filled and value is not None else 0.0
+    if pads is None or number is None or dtype not in (*_FLOATS, None):
+        return _axis_by_axis(node, op)
+    return op.same(x, pads=pads.tolist(), value=number if filled else None)
+
+
+@downgrade("Pad", at=13)
+def pad_what_is_no_number(node: Node, op: Emitter) -> Value:
+    """Booleans, strings and complex numbers are padded axis by axis."""
+    return _axis_by_axis(node, op) if node.input(0).dtype in _FROM_13 else op.same()
+
+
+@downgrade("Pad", at=18)
+def pads_of_all_axes(node: Node, op: Emitter) -> Value:
+    """The pads are spread over all axes. If axes count from the end of an unknown rank, what is before them becomes one
+    dimension."""
+    x, pads, value = node.input(0), node.input(_PADS), node.optional_input(_VALUE)
+    if node.optional_input(_AXES) is None:
+        return op.same(x, pads, value)
+    axes, rank = node.input(_AXES).constant, x.rank
+    if axes is not None and rank is not None:
+        return op.same(x, _spread(op, pads, [axis % max(rank, 1) for axis in axes.tolist()], rank), value)
+    if axes is not None and axes.size and (axes < 0).all():
+        tail = int(-axes.min())
+        flat, before = collapse(op, x, tail)
+        full = _spread(op, pads, [axis + tail + 1 for axis in axes.tolist()], tail + 1)
+        return restore(op, op.same(flat, full, value), before)
+    return op.same(x, _scattered(node, op), value)
+
+
+@downgrade("Pad", at=19)
+def wrap_by_indices(node: Node, op: Emitter) -> Value:
+    """What wraps around is repeated by indices, axis by axis."""
+    return _axis_by_axis(node, op) if node.attr("mode") == "wrap" else op.same()
+
+
+# ---- pads of all axes
+
+
+def _spread(op: Emitter, pads: Value, axes: list[int], rank: int) -> Value:
+    """The pads of these axes, 0 for all others of a known rank."""
+    count, known = len(axes), pads.constant
+    places = [axes.index(axis) + half * count if axis in axes else 2 * count for half in (0, 1) for axis in range(rank)]
+    if known is not None:
+        return op.const([[*known.tolist(), 0][place] for place in places])
+    if places == list(range(2 * count)):
+        return pads
+    return op.Gather(op.Concat(pads, op.const([0]), axis=0), op.const(places), axis=0)
+
+
+def _scattered(node: Node, op: Emitter) -> Value:
+    """The same at run time, where the axes are computed or the rank is not known."""
+    x, pads, axes = node.input(0), node.input(_PADS), node.input(_AXES)
+    rank = op.Shape(op.Shape(x)) if x.rank is None else op.const([x.rank])
+    positive = non_negative(op, axes if node.dtype(_AXES) == INT64 else op.Cast(axes, to=INT64), rank)
+    places = op.Concat(positive, op.at(7).Add(positive, rank), axis=0)
+    zeros = op.at(8).Expand(op.const([0]), op.at(7).Add(rank, rank))
+    return op.at(11).ScatterElements(zeros, places, pads, axis=0)
+
+
+# ---- axis by axis
+
+
+def _axis_by_axis(node: Node, op: Emitter) -> Value:
+    """Cuts what negative pads take away, then pads each axis: with blocks of the value, or by indices."""
+    x, pads, mode = node.input(0), node.input(_PADS), node.attr("mode")
+    axes, value = list(range(_rank(node))), node.optional_input(_VALUE)
+    if node.optional_input(_AXES) is not None:
+        known = node.input(_AXES).constant
+        if known is not None:
+            axes = known.tolist()
+        else:
+            axes, pads = list(range(node.rank(0))), _scattered(node, op)
+    if value is None and mode == _CONSTANT:
+        dtype = node.dtype(0)
+        value = op.const("" if dtype == _STRING else 0, dtype)
+    amounts: Sequence[int | Value]
+    if pads.constant is not None:
+        amounts = pads.constant.tolist()
+        x = _cut(op, x, axes, amounts)
+        amounts = [max(pad, 0) for pad in amounts]
+    else:
+        more = at_least_zero(op, pads)
+        x = _cut_at_run_time(op, x, axes, op.at(7).Sub(more, pads))
+        amounts = [part(op, more, index, index + 1) for index in range(2 * len(axes))]
+    for index, axis in enumerate(axes):
+        begin, end = amounts[index], amounts[index + len(axes)]
+        if begin == end == 0:
+            continue
+        if mode == _CONSTANT:
+            blocks = (_block(op, x, value, axis, len(axes), length) for length in (begin, end))
+            x = op.Concat(*(block for block in (next(blocks), x, next(blocks)) if block), axis=axis)
+        else:
+            x = op.Gather(x, _indices(op, x, axis, begin, end, mode), axis=axis)
+    return x
+
+
+def _rank(node: Node) -> int:
+    """The rank of the data, or half the number of pads for all axes."""
+    pads, rank = node.input(_PADS), node.input(0).rank
+    if rank is not None or node.optional_input(_AXES) is not None:
+        return rank or 0
+    if pads.shape and isinstance(pads.shape[0], int):
+        return pads.shape[0] // 2
+    return node.rank(0)
+
+
+def _cut(op: Emitter, x: Value, axes: Sequence[int], pads: Sequence[int]) -> Value:
+    """What is left where pads are negative."""
+    pairs = zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True)
+    cut = [(axis, max(-begin, 0), min(end, 0) or END) for axis, begin, end in pairs if begin < 0 or end < 0]
+    if not cut:
+        return x
+    names, starts, ends = zip(*cut, strict=True)
+    return op.at(11).Slice(x, op.const(starts), op.const(ends), op.const(names))
+
+
+def _cut_at_run_time(op: Emitter, x: Value, axes: list[int], less: Value) -> Value:
+    names, shape, count = op.const(axes), op.Shape(x), len(axes)
+    sizes = shape if axes == list(range(x.rank or 0)) else op.Gather(shape, names, axis=0)
+    return op.at(11).Slice(x, part(op, less, 0, count), op.at(7).Sub(sizes, part(op, less, count)), names)
+
+
+def _block(op: Emitter, x: Value, value: Value | None, axis: int, rank: int, length: int | Value) -> Value | None:
+    """The value in the shape of the data, except for the length of one axis."""
+    if length == 0:
+        return None
+    if isinstance(length, int):
+        sizes = [length if index == axis else size for index, size in enumerate(x.shape or ())]
+        if sizes and all(isinstance(size, int) for size in sizes):
+            return op.at(8).Expand(value, op.const(sizes))
+        length = op.const([length])
+    shape = op.Shape(x)
+    before = [part(op, shape, 0, axis)] if axis else []
+    after = [part(op, shape, axis + 1)] if axis + 1 < rank else []
+    target = op.Concat(*before, length, *after, axis=0) if before or after else length
+    return op.at(8).Expand(value, target)
+
+
+def _indices(op: Emitter, x: Value, axis: int, begin: int | Value, end: int | Value, mode: str) -> Value:
+    """Which elements of an axis the padded one consists of. What is padded is not empty."""
+    size = x.shape[axis] if x.shape else None
+    if isinstance(begin, int) and isinstance(end, int) and isinstance(size, int):
+        return op.const([_index(place, size, mode) for place in range(-begin, size + end)])
+    before, after = (op.const([pad]) if isinstance(pad, int) else pad for pad in (begin, end))
+    length = op.const([size]) if isinstance(size, int) else size_at(op, op.Shape(x), axis)
+    total = op.at(7).Add(op.at(7).Add(before, length), after)
+    place, one = op.at(7).Sub(count_up(op, total), before), op.const([1])
+    last = op.at(7).Sub(length, one)
+    if mode == "edge":
+        return op.at(7).Sub(at_least_zero(op, place), at_least_zero(op, op.at(7).Sub(place, last)))
+    period = op.at(7).Add(last, last) if mode == "reflect" else length
+    period = op.at(7).Add(at_least_zero(op, op.at(7).Sub(period, one)), one)
+    place = op.at(7).Add(place, op.at(7).Mul(before, period))  # now it is not negative
+    place = op.at(7).Sub(place, op.at(7).Mul(op.at(7).Div(place, period), period))
+    return place if mode == "wrap" else op.at(7).Sub(last, op.at(6).Abs(op.at(7).Sub(place, last)))
+
+
+def _index(place: int, size: int, mode: str) -> int:
+    last = size - 1
+    if mode == "edge":
+        return min(max(place, 0), last)
+    if mode == "reflect":
+        return last - abs(place % max(2 * last, 1) - last)
+    return place % max(size, 1)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scatter, ScatterElements, ScatterND, GatherND (negative indices of Gather are told in `negative_axes`).
+
+11: Scatter is called ScatterElements.
+12: GatherND has `batch_dims`, the number of leading dimensions that data and indices share.
+16: ScatterElements and ScatterND have `reduction`, with add and mul; 18: with max and min. Indices may then repeat.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+import numpy
+
+from onnx_convert.adapters.shapes import count_up, part, reshape
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_REDUCTIONS: Final = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
+_STEPS: Final = 64  # updates that may hit the same element, and are made one after the other
+_WRITTEN: Final = 1024  # places in a batch, written as a constant
+
+
+@upgrade("Scatter", at=11)
+def rename_to_scatter_elements(node: Node, op: Emitter) -> Value:
+    """The operator gets its new name."""
+    return op.same(operator="ScatterElements")
+
+
+# ---- reductions
+
+
+@downgrade("ScatterElements", "ScatterND", at=18)
+def choose_before_scatter(node: Node, op: Emitter) -> Value:
+    """Under max and min the updates are compared with what is there, and the outcome scattered."""
+    return _combined(node, op) if node.attr("reduction") in ("max", "min") else op.same()
+
+
+@downgrade("ScatterElements", "ScatterND", at=16)
+def combine_before_scatter(node: Node, op: Emitter) -> Value:
+    """Under add and mul the updates are combined with what is there, and the outcome scattered."""
+    return op.same(drop=("reduction",)) if node.attr("reduction") == "none" else _combined(node, op)
+
+
+def _combined(node: Node, op: Emitter) -> Value:
+    """Updates that may hit the same element are made one after the other, in their order."""
+    data, indices, updates = (node.input(index) for index in range(3))
+    by_row = node.operator == "ScatterND"
+    axis = None if by_row else node.attr("axis")
+    count = 1 if _never_repeat(node, indices, axis) else _count(indices, axis)
+    if count is None or count > _STEPS:
+        number = "and their number is not known" if count is None else f"and there are {count} of them"
+        node.refuse(
+            f"with reduction {node.attr('reduction')} indices may repeat, {number}",
+            "make the indices constant, or give them a shape",
+            unknown=count is None,
+        )
+    if count == 0:
+        return data
+    if count > 1 and by_row:
+        indices, updates = _as_rows(op, indices, updates, count)
+    pairs = [(indices, updates)]
+    if count > 1:
+        along = 0 if by_row else axis
+        halves = (op.node("Split", value, outputs=count, at=13, axis=along) for value in (indices, updates))
+        pairs = list(zip(*halves, strict=True))
+    combine = getattr(op, _REDUCTIONS[node.attr("reduction")])
+    for number, (place, update) in enumerate(pairs, 1):
+        old = op.GatherND(data, place) if by_row else op.GatherElements(data, place, axis=axis)
+        new = combine(old, update)
+        if number == len(pairs):
+            return op.same(data, place, new, drop=("reduction",))
+        data = op.node(node.operator, data, place, new, axis=axis)[0]
+    raise AssertionError
+
+
+def _count(indices: Value, axis: int | None) -> int | None:
+    """How many updates may hit one element: as many as there are along the axis, or rows."""
+    sizes = indices.shape
+    if sizes is None:
+        return None
+    sizes = sizes[:-1] if axis is None else (sizes[axis],)
+    known = [size for size in sizes if isinstance(size, int)]
+    return prod(known) if len(known) == len(sizes) else None
+
+
+def _never_repeat(node: Node, indices: Value, axis: int | None) -> bool:
+    """Whether the indices are constant, count from the same end, and name no element twice."""
+    known = indices.constant
+    if known is None or known.size == 0 or not ((known >= 0).all() or (known < 0).all()):
+        return False
+    if axis is None:
+        rows = known.reshape(-1, known.shape[-1])
+        return len(numpy.unique(rows, axis=0)) == len(rows)
+    return bool((numpy.diff(numpy.sort(known, axis=axis), axis=axis) != 0).all())
+
+
+def _as_rows(op: Emitter, indices: Value, updates: Value, count: int) -> tuple[Value, Value]:
+    """Indices and updates with the leading dimensions, which count the updates, made one."""
+    rank = indices.rank or 0
+    if rank == 2:
+        return indices, updates
+    slices = op.Concat(op.const([count]), part(op, op.Shape(updates), rank - 1), axis=0)
+    return op.Reshape(indices, op.const([count, -1])), reshape(op, updates, slices)
+
+
+# ---- batches
+
+
+@downgrade("GatherND", at=12)
+def indices_with_batch(node: Node, op: Emitter) -> Value:
+    """The place in the batch is written before the indices. If their rank is unknown, the dimensions after the batch
+    become one."""
+    data, indices, batch = node.input(0), node.input(1), node.attr("batch_dims")
+    drop = ("batch_dims",)
+    if not batch:
+        return op.same(drop=drop)
+    if indices.rank is not None:
+        return op.same(data, _with_places(op, indices, indices.rank, batch), drop=drop)
+    shape = op.Shape(indices)
+    middle = op.at(10).ReduceProd(part(op, shape, batch, -1), axes=[0], keepdims=1)
+    flat = reshape(op, indices, op.Concat(part(op, shape, 0, batch), middle, part(op, shape, -1), axis=0))
+    y = op.same(data, _with_places(op, flat, batch + 2, batch), drop=drop)
+    return reshape(op, y, op.Concat(part(op, shape, 0, -1), part(op, op.Shape(y), batch + 1), axis=0))
+
+
+def _with_places(op: Emitter, indices: Value, rank: int, batch: int) -> Value:
+    """Indices into the whole data for ones into each element of a batch."""
+    sizes = [size for size in (indices.shape or ())[:-1] if isinstance(size, int)]
+    if len(sizes) == rank - 1 and prod(sizes) <= _WRITTEN:
+        places = [op.const(numpy.moveaxis(numpy.indices(sizes)[:batch], 0, -1))]
+    else:
+        shape = op.Shape(indices)
+        first = op.at(9).Slice(indices, axes=[rank - 1], starts=[0], ends=[1])
+        zeros = op.at(7).Mul(first, op.const(0))
+        lines = (count_up(op, part(op, shape, axis, axis + 1)) for axis in range(batch))
+        turned = (
+            op.Reshape(line, op.const([-1 if i == axis else 1 for i in range(rank)])) for axis, line in enumerate(lines)
+        )
+        places = [op.at(7).Add(zeros, line) for line in turned]
+    return op.Concat(*places, indices, axis=rank - 1)

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shape.
+
+15: `start` and `end` choose a part of the shape; below, it is the whole.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx_convert.adapters.shapes import END, part
+from onnx_convert.registry import downgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+
+@downgrade("Shape", at=15)
+def slice_of_whole_shape(node: Node, op: Emitter) -> Value:
+    """A part of the shape is cut out of the whole."""
+    start, end = node.attr("start"), node.attr("end")
+    whole = op.same(drop=("start", "end"))
+    return whole if start == 0 and end is None else part(op, whole, start, END if end is None else end)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TopK.
+
+10: `K` is an input; below, `k` is an attribute.
+11: `largest` and `sorted` are attributes; below, the largest elements come in order. An axis other than -1 may be
+negative, and there are integers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx_convert.adapters.shapes import collapse, restore
+from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.site import dtype_name
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+
+@upgrade("TopK", at=10)
+def number_to_input(node: Node, op: Emitter) -> Value:
+    """The attribute becomes a constant of one element."""
+    return op.same(node.input(0), op.const([node.attr("k")]), drop=("k",))
+
+
+@downgrade("TopK", at=10)
+def number_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+    """A constant number becomes the attribute; with another one all are put in order, and the first of them taken."""
+    x, number, axis = node.input(0), node.input(1), node.attr("axis")
+    known = number.constant
+    if known is not None:
+        return op.same(x, k=int(known.item()))
+    length = x.shape[axis] if x.shape else None
+    if not isinstance(length, int):
+        node.refuse(
+            "input K is computed at run time, and the length of the axis is not known",
+            "make K a constant, or give the axis a size",
+            unknown=True,
+        )
+    everything = op.sames(x, k=length)
+    start, along = op.const([0]), op.const([axis])
+    return tuple(op.at(11).Slice(value, start, number, along) for value in everything)
+
+
+@downgrade("TopK", at=11)
+def smallest_as_largest(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+    """The smallest elements are the largest of the negated ones: of -x for floats, of -1-x (max-x) for integers, whose
+    lowest has no opposite. Where no order is asked for, the elements come in order all the same."""
+    x, axis, before = node.input(0), node.attr("axis"), None
+    drop = ["largest", "sorted"]
+    if axis == -1:
+        drop.append("axis")  # the default needs no rank
+    elif axis < 0 and x.rank is not None:
+        axis += x.rank
+    elif axis < 0:
+        x, before = collapse(op, x, -axis)
+        axis = 1
+    attributes = {} if axis in (-1, node.attr("axis")) else {"axis": axis}
+    smallest = not node.attr("largest")
+    turned = _negated(node, op, x) if smallest else x
+    values, indices = op.sames(turned, node.input(1), drop=drop, **attributes)
+    if smallest and node.uses_output(0):
+        values = _negated(node, op, values)
+    if before is not None:
+        return restore(op, values, before), restore(op, indices, before)
+    return values, indices
+
+
+def _negated(node: Node, op: Emitter, x: Value) -> Value:
+    dtype = node.dtype(0)
+    name = dtype_name(dtype)
+    if "int" not in name:
+        return op.at(6).Neg(x)
+    top = 2 ** int(name.removeprefix("uint")) - 1 if name.startswith("u") else -1
+    return op.at(7).Sub(op.const(top, dtype), x)

