@@ -74,7 +74,8 @@ compatible(
     "Slice", "SoftmaxCrossEntropyLoss", "SpaceToDepth", "Sqrt", "Sub", "Sum", "Tanh", "Tile", "Transpose",
     at=13,
 )
-compatible("If", "Loop", "Pad", at=13, direction="up")
+compatible("If", "Loop", at=13)
+compatible("Pad", at=13, direction="up")
 compatible("Erf", at=13, direction="down")
 compatible(
     "DequantizeLinear", "QuantizeLinear",
@@ -90,8 +91,8 @@ compatible("BatchNormalization", at=15, direction="up")
 compatible("Pow", at=15, direction="up")
 compatible("Shape", at=15, direction="up", because="`start` and `end` default to the whole shape")
 
-compatible("GreaterOrEqual", "LeakyRelu", "LessOrEqual", "PRelu", "Scan", "Where", at=16)
-compatible("Identity", "If", "Loop", at=16, direction="up")
+compatible("GreaterOrEqual", "If", "LeakyRelu", "LessOrEqual", "Loop", "PRelu", "Scan", "Where", at=16)
+compatible("Identity", at=16, direction="up")
 compatible("ScatterElements", "ScatterND", at=16, direction="up", because="`reduction` defaults to none, the old rule")
 
 compatible("OptionalGetElement", "ScatterElements", "ScatterND", at=18, direction="up")

@@ -35,10 +35,12 @@ def axis_to_attribute(node: Node, op: Emitter) -> Value:
         return op.same(x, length, axis=_DEFAULT if known is None else int(known))
     one, shape = op.const([1]), op.Shape(x)
     place = non_negative(op, op.Reshape(axis, one), op.Shape(shape))
-    before = op.Slice(shape, op.const([0]), place)
-    after = op.Slice(shape, op.Add(place, one), op.const([-1]))  # but for the last, which holds the parts of a number
+    before, after = op.Slice(shape, op.const([0]), place), op.Slice(shape, op.Add(place, one), op.const([-1]))
     outer, inner = (op.at(17).ReduceProd(sizes, axes=[0], keepdims=1) for sizes in (before, after))
     blocks = reshape(op, x, op.Concat(outer, op.Gather(shape, place, axis=0), inner, part(op, shape, -1), axis=0))
     y = op.same(blocks, length, axis=1)
-    made = op.Shape(y)
-    return reshape(op, y, op.Concat(before, part(op, made, 1, 2), after, part(op, made, 3), axis=0))
+    sizes = op.ScatterElements(shape, place, part(op, op.Shape(y), 1, 2), axis=0)
+    parts = 1 if node.attr("inverse") and node.attr("onesided") else 2
+    z = reshape(op, y, op.Concat(part(op, sizes, 0, -1), op.const([parts]), axis=0))
+    # Takes all that is there, so that inference knows how much.
+    return op.Gather(z, op.const(list(range(parts))), axis=x.rank - 1) if x.rank is not None else z

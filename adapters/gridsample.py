@@ -9,13 +9,15 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import BOOL, INT64, part, reshape
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, part, reshape
 from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.site import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
+DOUBLE: Final = dtype_number("double")
 _FOR_IMAGES: Final = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 _FOR_ANY: Final = {of_images: mode for mode, of_images in _FOR_IMAGES.items()}
 
@@ -40,8 +42,9 @@ def name_for_images(node: Node, op: Emitter) -> Value:
 
 def _gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
     """From the flattened input the nearest element for each point of the grid, or all around it, weighed."""
-    x, grid = node.input(0), node.input(1)
-    shape, wanted, dtype = op.Shape(x), op.Shape(grid), node.dtype(1)
+    x, grid, dtype = node.input(0), node.input(1), _working_dtype(node)
+    shape, wanted = op.Shape(x), op.Shape(grid)
+    grid = grid if node.dtype(1) == dtype else op.Cast(grid, to=dtype)
     sizes = [part(op, shape, axis + 2, axis + 3) for axis in range(axes)]
     count = _product(op, part(op, wanted, 1, -1))
     points = reshape(op, grid, op.Concat(part(op, wanted, 0, 1), count, part(op, wanted, -1), axis=0))
@@ -59,13 +62,18 @@ def _gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
     return reshape(op, y, op.Concat(part(op, shape, 0, 2), part(op, wanted, 1, -1), axis=0))
 
 
+def _working_dtype(node: Node) -> int:
+    """Where points lie and how much they weigh is found in single precision at least."""
+    return DOUBLE if node.dtype(1) == DOUBLE else FLOAT
+
+
 def _product(op: Emitter, sizes: Value) -> Value:
     return op.at(17).ReduceProd(sizes, axes=[0], keepdims=1)
 
 
 def _pixel(node: Node, op: Emitter, at: Value, size: Value) -> Value:
     """From -1..1 to elements of the input, back inside if the padding says so."""
-    zero, half, one, two = (op.const([number], node.dtype(1)) for number in (0, 0.5, 1, 2))
+    zero, half, one, two = (op.const([number], _working_dtype(node)) for number in (0, 0.5, 1, 2))
     corners, padding = node.attr("align_corners"), node.attr("padding_mode")
     last = op.Sub(size, one)
     scaled = op.Mul(op.Div(op.Add(at, one), two), last if corners else size)
@@ -83,7 +91,8 @@ def _pixel(node: Node, op: Emitter, at: Value, size: Value) -> Value:
 
 def _linear(node: Node, op: Emitter, flat: Value, sizes: list[Value], at: list[Value], targets: Value) -> Value:
     """The sum over the corners of the cell that a point lies in."""
-    one, sides = op.const([1], node.dtype(1)), []
+    dtype = _working_dtype(node)
+    one, sides = op.const([1], dtype), []
     for number in at:
         low = op.Floor(number)
         after = op.Sub(number, low)
@@ -93,16 +102,17 @@ def _linear(node: Node, op: Emitter, flat: Value, sizes: list[Value], at: list[V
         weight = corner[0][1]
         for _, further in corner[1:]:
             weight = op.Mul(weight, further)
-        weight = weight if node.dtype(1) == node.dtype(0) else op.Cast(weight, to=node.dtype(0))
         elements = _elements(node, op, flat, sizes, [index for index, _ in corner], targets)
+        elements = elements if node.dtype(0) == dtype else op.Cast(elements, to=dtype)
         terms.append(op.Mul(elements, op.at(12).Unsqueeze(weight, axes=[1])))
-    return op.Sum(*terms)
+    total = op.Sum(*terms)
+    return total if node.dtype(0) == dtype else op.Cast(total, to=node.dtype(0))
 
 
 def _elements(node: Node, op: Emitter, flat: Value, sizes: list[Value], indices: list[Value], targets: Value) -> Value:
     """The elements at whole numbers [batch, points], one for each axis; 0 outside of the input."""
-    dtype, outside = node.dtype(1), op.const([0], node.dtype(1))
-    place = op.const([0])
+    dtype, place = _working_dtype(node), op.const([0])
+    outside = op.const([0], dtype)
     for size, index in zip(sizes, indices, strict=True):
         last = op.Sub(op.Cast(size, to=dtype), op.const([1], dtype))
         inside = op.Min(op.Max(index, op.const([0], dtype)), last)

@@ -288,4 +288,5 @@ def _filter(at: Array, length: int, scale: float, method: Method) -> Array:
     folded = numpy.zeros((len(at), length))
     for column, index in enumerate(numpy.clip(indices, 0, length - 1)):
         folded[:, index] += weights[:, column]
-    return folded / folded.sum(axis=1, keepdims=True)
+    weighed: Array = folded / folded.sum(axis=1, keepdims=True)
+    return weighed

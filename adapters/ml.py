@@ -11,9 +11,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx import numpy_helper  # noqa: TID251  (a tensor in an attribute is nowhere else readable)
-
 from onnx_convert.adapters.shapes import FLOAT, INT64
+from onnx_convert.constants import numpy_helper  # type: ignore[attr-defined]  # only there may messages be made
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import dtype_name, dtype_number
@@ -145,3 +144,8 @@ def label(op: Emitter, x: Value, classes: list[str], **default: Any) -> Value:
 def array(node: Node, name: str) -> numpy.ndarray[Any, Any]:
     """The elements of a tensor in an attribute."""
     return numpy_helper.to_array(node.scope.session.read(node.attr(name)))
+
+
+def tensor(elements: numpy.ndarray[Any, Any]) -> Any:
+    """A tensor for an attribute."""
+    return numpy_helper.from_array(elements)

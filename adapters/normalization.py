@@ -15,7 +15,7 @@ input. The version below has been deprecated from its birth at 18, so nothing le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.adapters.shapes import FLOAT, part
 from onnx_convert.registry import downgrade, upgrade
@@ -121,7 +121,7 @@ def _has_statistics(node: Node) -> bool:
     return any(node.uses_output(index) for index in range(1, len(node.proto.output)))
 
 
-def _flattened(node: Node, op: Emitter, **attributes: object) -> tuple[Value | None, ...]:
+def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None, ...]:
     """The node on the features in one dimension."""
     x, (scale, *others) = node.input(0), (node.input(index) for index in range(1, 5))
     flat = [op.Reshape(value, op.const([-1])) if value.rank != 1 else value for value in (scale, *others)]
@@ -183,22 +183,35 @@ def _cast(op: Emitter, value: Value, dtype: int | None, to: int) -> Value:
 @upgrade("GroupNormalization", at=21)
 def spread_groups_over_channels(node: Node, op: Emitter) -> Value:
     """Each scale and bias is repeated for the channels of its group; the first stage keeps the input's dtype."""
+    dtype = node.dtype(0)
+    return op.same(*_by_channel(node, op), stash_type=None if dtype == FLOAT else dtype)
+
+
+@downgrade("GroupNormalization", at=18)
+def normalise_groups_by_channel(node: Node, op: Emitter) -> Value:
+    """The node as version 21 writes it, which goes down from there."""
+    given = {name: node.attr(name) for name in ("num_groups", "epsilon")}
+    return op.at(21).GroupNormalization(*_by_channel(node, op), stash_type=node.dtype(0), **given)
+
+
+def _by_channel(node: Node, op: Emitter) -> tuple[Value, Value, Value]:
+    """The inputs, with one scale and bias for each channel."""
     x, groups = node.input(0), node.attr("num_groups")
     channels = x.shape[1] if x.shape is not None and len(x.shape) > 1 else None
-    dtype = node.dtype(0)
     if isinstance(channels, int):
         repeats = op.const([1, channels // groups])
     else:
         size = op.at(7).Div(part(op, op.Shape(x), 1, 2), op.const([groups]))
         repeats = op.Concat(op.const([1]), size, axis=0)
-    spread = []
-    for parameter in (node.input(1), node.input(2)):
+
+    def spread(parameter: Value) -> Value:
         known = parameter.shape
-        if known is not None and known[0] != groups and isinstance(known[0], int):
+        if known and isinstance(known[0], int) and known[0] != groups:
             node.refuse(f"{parameter.name!r} has {known[0]} elements, where there is one for each of {groups} groups")
         column = op.Reshape(parameter, op.const([groups, 1]))
-        spread.append(op.Reshape(op.at(8).Expand(column, repeats), op.const([-1])))
-    return op.same(x, *spread, stash_type=None if dtype == FLOAT else dtype)
+        return op.Reshape(op.at(8).Expand(column, repeats), op.const([-1]))
+
+    return x, spread(node.input(1)), spread(node.input(2))
 
 
 @downgrade("GroupNormalization", at=21)

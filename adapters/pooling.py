@@ -317,12 +317,12 @@ def _roots(node: Node, op: Emitter, sums: Value, p: float) -> Value:
 @upgrade("LpPool", "GlobalLpPool", at=2)
 def integral_exponent(node: Node, op: Emitter) -> Value:
     """2.0 becomes 2; the norm of a broken exponent is a root of the sum of powers. No kernel: the pool is global."""
-    p = node.attr("p")
-    around = {} if node.has("kernel_shape") else {"operator": "GlobalLpPool", "drop": ("auto_pad", "pads", "strides")}
+    p, whole = node.attr("p"), not node.has("kernel_shape")
+    operator, drop = ("GlobalLpPool", ("auto_pad", "pads", "strides")) if whole else ("", ())
     if p == int(p):
-        return op.same(**around, p=int(p) if node.has("p") else None)
+        return op.same(operator=operator, drop=drop, p=int(p) if node.has("p") else None)
     op.equivalent("a broken power is taken before and after the sum")
-    return _roots(node, op, op.same(_powers(node, op, p), **around, p=1), p)
+    return _roots(node, op, op.same(_powers(node, op, p), operator=operator, drop=drop, p=1), p)
 
 
 @downgrade("LpPool", "GlobalLpPool", at=2)

@@ -13,7 +13,7 @@ shrinks, and coordinates are asymmetric.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
@@ -214,7 +214,7 @@ def symmetric_as_half_pixel(node: Node, op: Emitter) -> Value:
     if node.attr(_COORDINATES) != "half_pixel_symmetric":
         return op.same()
     if _is_integral(node):
-        return op.same(**{_COORDINATES: "half_pixel"})
+        return op.same(coordinate_transformation_mode="half_pixel")
     return _written_out(node, op)
 
 
@@ -234,36 +234,40 @@ def resize_all_axes(node: Node, op: Emitter) -> Value:
         sizes = op.Concat(*counts, axis=0)
     if not node.attr("axes"):
         return op.same(x, roi, factors, sizes, drop=drop)
-    if roi is not None and node.attr(_COORDINATES) == "tf_crop_and_resize":
-        known, half = _constant(roi) or roi, len(node.attr("axes"))
-        starts, ends = (
-            (known[:half], known[half:])
-            if isinstance(known, list)
-            else (part(op, known, 0, half), part(op, known, half))
-        )
-        bounds = ((starts, 0), (ends, 1))
-        roi = op.Concat(*(_for_all_axes(node, op, named, other, node.dtype(_ROI)) for named, other in bounds), axis=0)
-    else:
-        roi = None
+    roi = _roi_of_all_axes(node, op, roi) if roi is not None and _method(node).crops else None
     if sizes is not None:
         return op.same(x, roi, None, _sizes_of_all_axes(node, op, sizes), drop=drop)
     return op.same(x, roi, _for_all_axes(node, op, node.input(_SCALES), 1, FLOAT), None, drop=drop)
 
 
-def _for_all_axes(node: Node, op: Emitter, named: Value | list[float], other: float, dtype: int) -> Value:
+def _for_all_axes(node: Node, op: Emitter, named: Value, others: float, dtype: int) -> Value:
     """A vector for the named axes with another number for the others."""
-    axes, rank, known = node.attr("axes"), node.input(0).rank, _constant(named)
+    axes, rank, known = node.attr("axes"), node.input(0).rank, named.constant
     if rank is not None and known is not None:
-        numbers = [other] * rank
-        for axis, number in zip(axes, known, strict=True):
-            numbers[axis] = number
-        return op.const(numbers, dtype)
+        return op.const(_spread(known.tolist(), axes, rank, others), dtype)
     if rank is not None:
-        others = op.const([other] * rank, dtype)
+        base = op.const([others] * rank, dtype)
     else:
-        others = op.Expand(op.const([other], dtype), op.Shape(op.Shape(node.input(0))))
-    updates = op.const(named, dtype) if isinstance(named, list) else named
-    return op.ScatterElements(others, op.const(axes), updates, axis=0)
+        base = op.Expand(op.const([others], dtype), op.Shape(op.Shape(node.input(0))))
+    return op.ScatterElements(base, op.const(axes), named, axis=0)
+
+
+def _spread(named: list[float], axes: list[int], rank: int, others: float) -> list[float]:
+    numbers = [others] * rank
+    for axis, number in zip(axes, named, strict=True):
+        numbers[axis] = number
+    return numbers
+
+
+def _roi_of_all_axes(node: Node, op: Emitter, roi: Value) -> Value:
+    """The whole of the axes that are not named: from 0 to 1."""
+    axes, rank, dtype, known = node.attr("axes"), node.input(0).rank, node.dtype(_ROI), roi.constant
+    half = len(axes)
+    if rank is not None and known is not None:
+        starts, ends = known[:half].tolist(), known[half:].tolist()
+        return op.const(_spread(starts, axes, rank, 0) + _spread(ends, axes, rank, 1), dtype)
+    bounds = ((part(op, roi, 0, half), 0), (part(op, roi, half), 1))
+    return op.Concat(*(_for_all_axes(node, op, named, others, dtype) for named, others in bounds), axis=0)
 
 
 def _sizes_of_all_axes(node: Node, op: Emitter, sizes: Value) -> Value:
@@ -299,7 +303,7 @@ def left_out_instead_of_empty(node: Node, op: Emitter) -> Value:
     higher = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}.get(node.attr("nearest_mode"))
     if node.attr("mode") != "nearest" or higher is None:
         return _written_out(node, op)
-    return op.same(*inputs, nearest_mode=higher, **{_COORDINATES: "half_pixel"})
+    return op.same(*inputs, nearest_mode=higher, coordinate_transformation_mode="half_pixel")
 
 
 @downgrade("Resize", at=13)
@@ -313,7 +317,8 @@ def empty_instead_of_left_out(node: Node, op: Emitter) -> Value:
 def asymmetric_coordinates(node: Node, op: Emitter) -> Value:
     """The old rules by name; where it is not known that all scales enlarge or all shrink, first those that enlarge."""
     x, scales, known = node.input(0), node.input(1), _constant(node.input(1))
-    empty, how = op.const([], FLOAT), {_COORDINATES: "asymmetric"}
+    empty = op.const([], FLOAT)
+    how: dict[str, Any] = {_COORDINATES: "asymmetric"}
     if node.attr("mode") != "nearest":
         return op.same(x, empty, scales, **how)
     if known is not None and min(known, default=1) >= 1:
@@ -397,12 +402,8 @@ def scales_to_attribute(node: Node, op: Emitter) -> Value:
 def scales_for_all_axes(node: Node, op: Emitter) -> Value:
     """Batch and channels stay; `bilinear` is `linear` now."""
     scales = [1.0, 1.0, node.attr("height_scale"), node.attr("width_scale")]
-    mode = "linear" if node.attr("mode") == "bilinear" else None
-    return op.same(
-        drop=("height_scale", "width_scale", *(["mode"] if mode else [])),
-        scales=scales,
-        **({"mode": mode} if mode else {}),
-    )
+    mode = "linear" if node.attr("mode") == "bilinear" else node.attr("mode")
+    return op.same(height_scale=None, width_scale=None, mode=mode, scales=scales)
 
 
 @downgrade("Upsample", at=7)

@@ -21,7 +21,7 @@ _MODE: Final = "coordinate_transformation_mode"
 @upgrade("RoiAlign", at=16)
 def old_coordinates_by_name(node: Node, op: Emitter) -> Value:
     """The old rule is output_half_pixel now."""
-    return op.same(**{_MODE: "output_half_pixel"})
+    return op.same(coordinate_transformation_mode="output_half_pixel")
 
 
 @downgrade("RoiAlign", at=16)

@@ -26,19 +26,15 @@ def part(op: Emitter, vector: Value, start: int, end: int = END) -> Value:
     return op.at(9).Slice(vector, axes=[0], starts=[start], ends=[end])
 
 
-def rows(op: Emitter, shape: Value) -> Value:
-    """The shape [-1, last] for a value of the given shape."""
-    return op.Concat(op.const([-1]), part(op, shape, -1), axis=0)
+def product(op: Emitter, vector: Value) -> Value:
+    """The product of an int64 vector, as a vector of one element; 1 if it has none."""
+    return op.at(10).ReduceProd(vector, axes=[0], keepdims=1)
 
 
 def three_dimensions(op: Emitter, shape: Value, axis: int) -> Value:
-    """The shape [product of what is before the axis, the axis, -1] for a value of the given shape."""
-    length = part(op, shape, axis, axis + 1 or END)
-    if axis == 0:
-        before = op.const([1])
-    else:
-        before = op.at(10).ReduceProd(part(op, shape, 0, axis), axes=[0], keepdims=1)
-    return op.Concat(before, length, op.const([-1]), axis=0)
+    """The shape [product before the axis, the axis, product after it] for a value of the given shape; the axis is not -1."""
+    before = product(op, part(op, shape, 0, axis)) if axis else op.const([1])
+    return op.Concat(before, part(op, shape, axis, axis + 1), product(op, part(op, shape, axis + 1)), axis=0)
 
 
 # ---- shapes that may hold a 0
@@ -72,7 +68,7 @@ def collapse(op: Emitter, x: Value, tail: int) -> tuple[Value, Value]:
     the sizes of what was before them, for `restore`."""
     shape = op.Shape(x)
     before = part(op, shape, 0, -tail) if tail else shape
-    target = op.at(10).ReduceProd(before, axes=[0], keepdims=1)
+    target = product(op, before)
     if tail:
         target = op.at(4).Concat(target, part(op, shape, -tail), axis=0)
     return reshape(op, x, target), before

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import rows, three_dimensions
+from onnx_convert.adapters.shapes import collapse, reshape, restore, three_dimensions
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -50,15 +50,17 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
 def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
     """Whatever the rank: reshape to [before, axis, after], put the axis last, normalise rows, undo."""
     x = node.input(0)
-    shape = op.Shape(x)
     if axis == -1:
-        flat = op.Reshape(x, rows(op, shape))
-        return op.Reshape(op.same(flat, axis=1), shape)
-    blocks = op.Reshape(x, three_dimensions(op, shape, axis))
+        return _normalise_rows(x, op)
+    shape = op.Shape(x)
+    blocks = reshape(op, x, three_dimensions(op, shape, axis))
     turned = op.Transpose(blocks, perm=[0, 2, 1])
-    flat = op.Reshape(turned, rows(op, op.Shape(turned)))
-    back = op.Transpose(op.Reshape(op.same(flat, axis=1), op.Shape(turned)), perm=[0, 2, 1])
-    return op.Reshape(back, shape)
+    return reshape(op, op.Transpose(_normalise_rows(turned, op), perm=[0, 2, 1]), shape)
+
+
+def _normalise_rows(x: Value, op: Emitter) -> Value:
+    flat, before = collapse(op, x, 1)
+    return restore(op, op.same(flat, axis=1), before)
 
 
 @downgrade(*FAMILY, at=11)
@@ -69,5 +71,4 @@ def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
         return op.same()
     if x.rank is not None or axis != -1:
         return op.same(axis=axis + node.rank(0))
-    flat = op.Reshape(x, rows(op, op.Shape(x)))
-    return op.Reshape(op.same(flat, axis=1), op.Shape(x))
+    return _normalise_rows(x, op)

@@ -14,9 +14,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy
-from onnx import numpy_helper  # noqa: TID251  (a tensor in an attribute cannot be written otherwise)
 
-from onnx_convert.adapters.ml import array, label
+from onnx_convert.adapters.ml import array, label, tensor
 from onnx_convert.adapters.shapes import FLOAT
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
@@ -46,7 +45,7 @@ def tensors_to_floats(node: Node, op: Emitter) -> Value:
     """Tensors become lists of floats, thresholds such that a float falls on the same side of them."""
     tensors = [attribute.name for attribute in node.proto.attribute if attribute.name.endswith(_TENSOR)]
     lists = {}
-    for name in (tensor.removesuffix(_TENSOR) for tensor in tensors):
+    for name in (full.removesuffix(_TENSOR) for full in tensors):
         numbers = array(node, name + _TENSOR)
         if name == "nodes_values":
             numbers = _float_thresholds(node, numbers)
@@ -54,7 +53,7 @@ def tensors_to_floats(node: Node, op: Emitter) -> Value:
             op.equivalent("weights are rounded to float, and summed up in it")
         with numpy.errstate(over="ignore"):
             lists[name] = numbers.astype(numpy.float32).tolist()
-    return op.same(drop=tensors, **lists)  # type: ignore[no-any-return]
+    return op.same(drop=tensors, **lists)
 
 
 def _float_thresholds(node: Node, exact: Numbers) -> Numbers:
@@ -110,15 +109,15 @@ class Ensemble:
             domain=AI_ONNX_ML,
             tree_roots=self.roots,
             nodes_featureids=features,
-            nodes_modes=numpy_helper.from_array(numpy.array(modes, dtype=numpy.uint8)),
-            nodes_splits=numpy_helper.from_array(numpy.array(splits, dtype=kind)),
+            nodes_modes=tensor(numpy.array(modes, dtype=numpy.uint8)),
+            nodes_splits=tensor(numpy.array(splits, dtype=kind)),
             nodes_missing_value_tracks_true=missing if any(missing) else None,
             nodes_truenodeids=true,
             nodes_trueleafs=map(int, true_leaves),
             nodes_falsenodeids=false,
             nodes_falseleafs=map(int, false_leaves),
             leaf_targetids=[target for target, _ in self.leaves],
-            leaf_weights=numpy_helper.from_array(numpy.array([weight for _, weight in self.leaves], dtype=kind)),
+            leaf_weights=tensor(numpy.array([weight for _, weight in self.leaves], dtype=kind)),
             **attributes,
         )[0]
 

@@ -20,7 +20,7 @@ import onnx_convert
 from onnx_convert import Conversion, RefusedError, Report, UsageError
 from oracle import opset_of
 
-GRAPH = "(float[2,3,4] x) => (float[2,3,4] y) { [n] y = Softmax <axis = 1> (x) }"
+GRAPH = "(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }"
 SOURCE = model(GRAPH, 12)
 
 

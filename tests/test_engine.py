@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import AttributeProto, ModelProto, helper
-from texts import assert_same_numbers, defined_names, model, node_named, operators, opset_imports
+from texts import assert_same_numbers, defined_names, model, node_named, operators, opset_imports, with_names
 
 import onnx_convert
 import onnx_convert.adapters
@@ -76,8 +76,8 @@ registry.impossible("Stuck", at=2, direction="up", domain=OWN, reason="nobody kn
 
 
 def own(operator: str, version: int = 1, graph: str = "") -> ModelProto:
-    graph = graph or f"(float[2] x) => (float[2] y) {{ [n] y = org.engine.{operator} (x) }}"
-    return model(graph, 17, org_engine=version)
+    graph = graph or f"(float[2] x) => (float[2] y) {{ y = org.engine.{operator} (x) }}"
+    return with_names(model(graph, 17, org_engine=version))
 
 
 def steps(report: onnx_convert.Report) -> list[tuple[str, int, str]]:
@@ -124,7 +124,7 @@ def test_only_the_boundaries_of_the_own_operator_are_crossed() -> None:
 
 
 def test_up_and_down_again_is_where_it_began() -> None:
-    source = model("(float[2,3] x) => (float[1,2,3] y) { [n] y = Unsqueeze <axes = [0]> (x) }", 12)
+    source = model("(float[2,3] x) => (float[1,2,3] y) { y = Unsqueeze <axes = [0]> (x) }", 12)
     there = onnx_convert.convert(source, to=17).model
     back = onnx_convert.convert(there, to=12).model
     assert back.SerializeToString(deterministic=True) == source.SerializeToString(deterministic=True)
@@ -142,7 +142,7 @@ def test_a_rewrite_that_leads_to_itself_is_a_bug() -> None:
 def test_a_bug_of_an_adapter_names_adapter_and_node(operator: str, adapter: str, text: str) -> None:
     with pytest.raises(InternalError, match=text) as caught:
         onnx_convert.convert(own(operator), to={OWN: 2})
-    assert (caught.value.adapter, caught.value.node) == (adapter, "n")
+    assert (caught.value.adapter, caught.value.node) == (adapter, f"{operator}_0")
 
 
 # ---- promises
@@ -221,13 +221,13 @@ def test_refusals_say_where_in_nested_graphs() -> None:
     source = own(
         "",
         graph="""(bool c, float[2] x) => (float[2] y) {
-            [outer] y = If (c) <then_branch = t () => (float[2] a) { [one] a = org.engine.Stuck (x) },
-                                else_branch = e () => (float[2] b) { [two] b = org.engine.Stuck (x) }> }""",
+            y = If (c) <then_branch = t () => (float[2] a) { a = org.engine.Stuck (x) },
+                                else_branch = e () => (float[2] b) { b = org.engine.Stuck (x) }> }""",
     )
     with pytest.raises(RefusedError) as caught:
         onnx_convert.convert(source, to={OWN: 2})
     places = [(refusal.path, refusal.node) for refusal in caught.value.refusals]
-    assert places == [("outer.then_branch", "one"), ("outer.else_branch", "two")]
+    assert places == [("If_0.then_branch", "Stuck_1"), ("If_0.else_branch", "Stuck_2")]
 
 
 def test_training_information_is_converted_with_the_graph() -> None:
@@ -246,7 +246,7 @@ def function(body: str, opset: int = 12, name: str = "F", attributes: str = "", 
     return f'<domain: "f", opset_import: [{imports}]> {name} {attributes} (x) => (y) {{ {body} }}'
 
 
-CALL = "(float[2] x) => (float[1,2] y) { [call] y = f.F (x) }"
+CALL = "(float[2] x) => (float[1,2] y) { y = f.F (x) }"
 
 
 def body_of(model: ModelProto, name: str = "F") -> onnx.FunctionProto:
@@ -395,9 +395,10 @@ def test_a_function_named_like_an_operator_is_the_function() -> None:
 def test_nothing_but_the_rewritten_node_changes() -> None:
     source = model(
         f"""(float[2,3] x) => (float[1,2,3] z) <float[3] unused = {{1, 2, 3}}, float[3] bias = {{1, 2, 3}}>
-            {{ [add] y = Add (x, bias) [up] z = {UNSQUEEZE} (y) [aside] w = Neg (y) }}""",
+            {{ y = Add (x, bias) z = {UNSQUEEZE} (y) w = Neg (y) }}""",
         12,
     )
+    with_names(source, "add", "up", "aside")
     source.doc_string, source.producer_name, source.domain, source.model_version = "d", "p", "org.m", 3
     source.metadata_props.add(key="k", value="v")
     source.graph.doc_string = "of the graph"
@@ -431,7 +432,8 @@ def test_unknown_fields_are_kept() -> None:
 
 
 def test_a_helper_is_named_after_the_node_and_the_node_keeps_its_name() -> None:
-    source = model("(float[2,3,4] x) => (float[2,3,4] y) { [attention] y = Softmax <axis = 1> (x) }", 12)
+    source = model("(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax <axis = 1> (x) }", 12)
+    with_names(source, "attention")
     source.graph.node[0].doc_string = "normalises"
     converted = onnx_convert.convert(source, to=13).model
     names = {node.name: node.op_type for node in converted.graph.node}
@@ -450,10 +452,10 @@ def test_nodes_without_names_get_none() -> None:
 def test_new_names_are_new_in_every_scope() -> None:
     """Each name that a rewrite would take is taken already, in a branch, by an input, or by a function."""
     graph = """(bool c, float[2,3,4] x) => (float[2,3,4] y, float[2,3,4] z) {
-        [n] y = Softmax <axis = 1> (x)
-        z = If (c) <then_branch = t () => (float[2,3,4] a) { [n] a = Softmax <axis = 1> (x) },
+        y = Softmax <axis = 1> (x)
+        z = If (c) <then_branch = t () => (float[2,3,4] a) { a = Softmax <axis = 1> (x) },
                     else_branch = e () => (float[2,3,4] b) { b = Neg (x) }> }"""
-    source = model(graph, 12)
+    source = with_names(model(graph, 12), "n", "if", "n", "neg")
     plain = onnx_convert.convert(source, to=13).model
     fresh = sorted(set(defined_names(plain)) - set(defined_names(source)))
     assert fresh
@@ -557,7 +559,7 @@ def test_an_initializer_that_is_an_input_is_no_constant_from_ir_version_4_on() -
 
 
 def test_an_initializer_that_is_an_input_is_a_constant_at_ir_version_3() -> None:
-    graph = "(float[2] x, int64[1] a) => (float[1,2] y) <int64[1] a = {0}> { [n] y = Unsqueeze (x, a) }"
+    graph = "(float[2] x, int64[1] a) => (float[1,2] y) <int64[1] a = {0}> { y = Unsqueeze (x, a) }"
     converted = onnx_convert.convert(model(graph, 13, ir=3), to=12)
     assert operators(converted.model) == ["Unsqueeze"]
     assert any("IR version 3" in note for note in converted.report.notes)
@@ -566,18 +568,16 @@ def test_an_initializer_that_is_an_input_is_a_constant_at_ir_version_3() -> None
 @pytest.mark.parametrize(("start", "stop"), [(13, 12), (12, 13)])
 @pytest.mark.parametrize("named", [True, False])
 def test_nodes_that_look_alike_are_each_rewritten_for_what_they_are(start: int, stop: int, named: bool) -> None:
-    """The same Softmax on values of several ranks, named and not, in the graph, in branches and in a function."""
-    again = " ".join(f"[n] {out} = Softmax <axis = 1> ({of})" for out, of in (("s{0}", "{1}"), ("u{0}", "s{0}")))
-    again = again if named else again.replace("[n] ", "")
+    """The same Softmax on values of several ranks, named and not, in the graph, in a Scan and in functions."""
+    again = " ".join(f"{out} = Softmax <axis = 1> ({of})" for out, of in (("s{0}", "{1}"), ("u{0}", "s{0}")))
     source = model(
-        f"""(bool c, float[3,4] x, float[3,4,2] y, float[3,4,2,2] z)
+        f"""(float[3,4] x, float[3,4,2] y, float[3,4,2,2] z)
             => (float[3,4] u0, float[3,4,2] u1, float[3,4,2,2] u2,
-                float[3,4] v, float[3,4,2] w, float[3,4] f, float[3,4,2] g) {{
+                float[3,4,2] v, float[3,4,2,2] w, float[3,4] f, float[3,4,2] g) {{
             {again.format(0, "x")} {again.format(1, "y")} {again.format(2, "z")}
-            v = If (c) <then_branch = t () => (float[3,4] u3) {{ {again.format(3, "x")} }},
-                        else_branch = e () => (float[3,4] u4) {{ {again.format(4, "x")} }}>
-            w = If (c) <then_branch = t () => (float[3,4,2] u5) {{ {again.format(5, "y")} }},
-                        else_branch = e () => (float[3,4,2] u6) {{ {again.format(6, "y")} }}>
+            v = Scan <num_scan_inputs = 1, body = p (float[4,2] q) => (float[4,2] u3) {{ {again.format(3, "q")} }}> (y)
+            w = Scan <num_scan_inputs = 1, body = r (float[4,2,2] o) => (float[4,2,2] u4) {{
+                {again.format(4, "o")} }}> (z)
             f = f.F (x) g = f.G (y) }}""",
         start,
         function(again.format(0, "x").replace("u0", "y"), start),
@@ -585,8 +585,8 @@ def test_nodes_that_look_alike_are_each_rewritten_for_what_they_are(start: int, 
         ir=8,
         f=1,
     )
-    for number, node in enumerate(all_nodes(source)):
-        node.name = node.name and f"{node.name}{number}"
+    if named:
+        with_names(source)
     converted = onnx_convert.convert(source, to=stop, keep_functions=True).model
     assert_same_numbers(source, converted)
 
@@ -606,11 +606,11 @@ def undecided(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.usefixtures("undecided")
 def test_what_is_not_decided_is_refused() -> None:
-    source = model("(float[2,3] x) => (float[2,3] y) { [n] y = Softmax <axis = 1> (x) }", 12)
+    source = model("(float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 1> (x) }", 12)
     with pytest.raises(RefusedError) as caught:
         onnx_convert.convert(source, to=17)
     (refusal,) = caught.value.refusals
-    assert (refusal.operator, refusal.node, refusal.boundary, refusal.direction) == ("Softmax", "n", 13, UP)
+    assert (refusal.operator, refusal.node, refusal.boundary, refusal.direction) == ("Softmax", "y", 13, UP)
     assert "not decided" in refusal.reason
 
 
@@ -634,13 +634,13 @@ def test_all_refusals_come_at_once_and_nothing_is_changed() -> None:
     source = own(
         "",
         graph="""(float[2] x) => (float[2] z) {
-            [a] w = org.engine.Stuck (x) [b] y = org.engine.Walker (w) [c] z = org.engine.Stuck (y) }""",
+            w = org.engine.Stuck (x) y = org.engine.Walker (w) z = org.engine.Stuck (y) }""",
     )
     before = source.SerializeToString(deterministic=True)
     with pytest.raises(RefusedError) as caught:
         onnx_convert.convert(source, to={OWN: 2}, in_place=True)
     refusals = caught.value.refusals
-    assert [refusal.node for refusal in refusals] == ["a", "c"]
+    assert [refusal.node for refusal in refusals] == ["Stuck_0", "Stuck_2"]
     assert {(refusal.reason, refusal.remedy) for refusal in refusals} == {("nobody knows how", "stay at version 1")}
     assert source.SerializeToString(deterministic=True) == before
 
@@ -660,8 +660,8 @@ def test_an_operator_that_the_model_may_not_have_is_refused(node: str, says: str
     [({}, "--types cast"), ({"types": "cast"}, ["Cast", "Cast", "Where", "Cast"]), ({"types": "cast-rounding"}, None)],
 )
 def test_a_dtype_that_the_target_lacks(options: dict, outcome: list[str] | str | None) -> None:
-    graph = "(bool[2] c, bfloat16[2] a, bfloat16[2] b) => (bfloat16[2] y) { [n] y = Where (c, a, b) }"
-    source = model(graph, 16)
+    graph = "(bool[2] c, bfloat16[2] a, bfloat16[2] b) => (bfloat16[2] y) { y = Where (c, a, b) }"
+    source = with_names(model(graph, 16), "n")
     if isinstance(outcome, str):
         with pytest.raises(RefusedError) as caught:
             onnx_convert.convert(source, to=15, **options)

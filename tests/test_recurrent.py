@@ -35,7 +35,6 @@ class Row:
     layout: int = 0
     states: bool = True
     directions: int = 1
-    lengths: bool = False
     into: tuple[str, ...] | None = None
     stated: str | None = None
     because: str = ""
@@ -51,8 +50,6 @@ class Row:
         gates = GATES[self.operator] * 4
         head = f"float[{x}] x, float[{self.directions},{gates},3] w, float[{self.directions},{gates},4] r"
         inputs = 'x, w, r, "", ""'
-        if self.lengths:
-            inputs = 'x, w, r, "", l'
         if self.states:
             head, inputs = f"{head}, float[{h}] h0", f"{inputs}, h0"
         if self.states and self.operator == "LSTM":
@@ -61,8 +58,7 @@ class Row:
         left = ", ".join('""' if o == "-" else o for o in self.outputs.split())
         attributes = ["hidden_size=4", f"layout={self.layout}" if self.layout else "", self.attributes]
         node = f"{left} = {self.operator}<{','.join(filter(None, attributes))}>({inputs})"
-        lengths = "<int32[2] l = {5,3}>" if self.lengths else ""
-        graph = onnx.parser.parse_graph(f"g ({head}) => ({made}) {lengths} {{ {node} }}")
+        graph = onnx.parser.parse_graph(f"g ({head}) => ({made}) {{ {node} }}")
         opset = helper.make_opsetid("", self.source)
         ir_version = max(4, helper.find_min_ir_version_for([opset]))
         return helper.make_model(graph, opset_imports=[opset], ir_version=ir_version)
@@ -85,7 +81,6 @@ ROWS = [
         (7, 22, {"stated": ""}),
         (22, 7, {"stated": ""}),
         (14, 13, BATCH_FIRST),
-        (14, 13, {"layout": 1, "lengths": True}),
         (14, 7, {"layout": 1, "attributes": 'direction="bidirectional"', "directions": 2}),
         (22, 13, {"outputs": "y", **ALONE, "into": ("Transpose", "", "Transpose")}),
         (14, 11, {"outputs": "- h", **ALONE, "into": ("Transpose", "", "Transpose")}),
@@ -95,14 +90,14 @@ ROWS = [
     Row("LSTM", 14, 13, "y h c", layout=1),
     Row("LSTM", 14, 13, "y - c", layout=1),
     Row("GRU", 14, 13, attributes="linear_before_reset=1", layout=1),
-    Row("GRU", 1, 3, stated="direction"),
-    Row("GRU", 1, 3, attributes='direction="foward"', stated="direction"),
+    Row("GRU", 1, 5, stated="direction"),
+    Row("GRU", 1, 5, attributes='direction="foward"', stated="direction"),
     Row("GRU", 1, 7, attributes='direction="reverse",output_sequence=1', stated="direction"),
-    Row("GRU", 3, 2, stated="direction"),
+    Row("GRU", 5, 1, stated="direction"),
     Row("GRU", 7, 1, "y", stated="direction output_sequence"),
     Row("GRU", 7, 1, "y -", stated="direction output_sequence"),
-    Row("GRU", 7, 2, attributes="linear_before_reset=0", stated="direction output_sequence"),
-    Row("GRU", 7, 2, attributes="linear_before_reset=1", because="linear_before_reset"),
+    Row("GRU", 7, 1, attributes="linear_before_reset=0", stated="direction output_sequence"),
+    Row("GRU", 7, 1, attributes="linear_before_reset=1", because="linear_before_reset"),
 ]
 
 

@@ -9,14 +9,14 @@ import onnx
 import onnx.parser
 from onnx import GraphProto, ModelProto, NodeProto
 
-from oracle import compare, evaluate, feeds_for, scopes, validate
+from oracle import all_nodes, compare, evaluate, feeds_for, scopes, validate
 
 
 def model(graph: str, opset: int, *functions: str, ir: int | None = None, **domains: int) -> ModelProto:
     """A model of a graph `(inputs) => (outputs) <initializers> { nodes }`, at the IR version of its opset or at `ir`.
 
     Functions follow as `<domain: "f", opset_import: ["" : 13]> Name (x) => (y) { nodes }`; `domains` are imported,
-    with a dot for an underscore. `[name]` in front of a node names it.
+    with a dot for an underscore. Nodes have no names, since older onnx cannot parse them: see `with_names`.
     """
     imports = {"": opset, **{name.replace("_", "."): version for name, version in domains.items()}}
     listed = ", ".join(f'"{name}" : {version}' for name, version in imports.items())
@@ -24,6 +24,14 @@ def model(graph: str, opset: int, *functions: str, ir: int | None = None, **doma
         ir = onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)])
     header = f"<ir_version: {ir}, opset_import: [{listed}]>"
     return onnx.parser.parse_model("\n".join([header, f"g {graph}", *functions]))
+
+
+def with_names(model: ModelProto, *names: str) -> ModelProto:
+    """The model itself, all nodes named in order, subgraphs after their node; `Relu_0` and so on by default."""
+    nodes = list(all_nodes(model))
+    for node, name in zip(nodes, names or [f"{n.op_type}_{i}" for i, n in enumerate(nodes)], strict=True):
+        node.name = name
+    return model
 
 
 def opset_imports(model: ModelProto) -> dict[str, int]:

@@ -30,24 +30,21 @@ ai.onnx 9 down: Acosh Asinh Atanh Compress ConstantOfShape Cosh Erf EyeLike IsNa
 ai.onnx 9 up: Scan
 ai.onnx 10 down: ConvInteger DequantizeLinear IsInf MatMulInteger Mod NonMaxSuppression QLinearConv QLinearMatMul
   QuantizeLinear ReverseSequence RoiAlign StringNormalizer ThresholdedRelu
-ai.onnx 11 down: BitShift ConcatFromSequence ConvTranspose CumSum Det DynamicQuantizeLinear GatherElements GatherND If
-  Loop Range Round Scan ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase
-  SequenceInsert SequenceLength SplitToSequence Unique
-ai.onnx 11 up: ConvTranspose
+ai.onnx 11 down: BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND If Loop Range
+  Round Scan ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
+  SequenceLength SplitToSequence Unique
 ai.onnx 12 down: Celu Einsum GreaterOrEqual LessOrEqual NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
 ai.onnx 13 down: DequantizeLinear If Loop QuantizeLinear
 ai.onnx 13 up: Erf
 ai.onnx 14 down: HardSwish Identity Trilu
 ai.onnx 15 down: Bernoulli CastLike Optional OptionalGetElement OptionalHasElement
-ai.onnx 16 down: GridSample Identity If Loop RoiAlign
-ai.onnx 16 up: RoiAlign
+ai.onnx 16 down: GridSample Identity If Loop
 ai.onnx 17 down: BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap
 ai.onnx 18 down: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im GroupNormalization Mish
   OptionalGetElement OptionalHasElement
 ai.onnx 19 down: DeformConv DequantizeLinear QuantizeLinear
 ai.onnx 19 up: QuantizeLinear
-ai.onnx 20 down: AffineGrid DFT Gelu GridSample ImageDecoder RegexFullMatch StringConcat StringSplit
-ai.onnx 20 up: DFT GridSample
+ai.onnx 20 down: AffineGrid Gelu ImageDecoder RegexFullMatch StringConcat StringSplit
 ai.onnx 21 down: DequantizeLinear QLinearMatMul QuantizeLinear
 ai.onnx 23 down: Attention DequantizeLinear QuantizeLinear RMSNormalization RotaryEmbedding
 ai.onnx 24 down: Attention Swish TensorScatter

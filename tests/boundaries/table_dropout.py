@@ -24,7 +24,7 @@ def constant(ratio: str = "", training: str = "", attributes: str = "", mask: bo
 
 
 D = "Dropout"
-CONDITIONAL = {"allow_conditional": True}
+CONDITIONAL = {"allow": {"conditional"}}
 
 ROWS: list[Row] = [
     rewrites("Dropout in test", 6, 7, attribute("<is_test=1,ratio=0.3>"), into=[D]),
@@ -45,6 +45,21 @@ ROWS: list[Row] = [
     rewrites("Dropout that does not train, of no ratio", 13, 11, constant("", "0"), into=[D]),
     rewrites(
         "Dropout with a ratio at run time", 13, 11, "(float[2,3] x, float r) => (float[2,3] y) { y = Dropout(x, r) }"
+    ),
+    rewrites("Dropout with a mask", 12, 11, constant("0.3", mask=True)),
+    rewrites("Dropout of a scalar with a mask", 12, 11, "(float x) => (float y, bool z) { y, z = Dropout(x) }"),
+    rewrites(
+        "Dropout of nothing with a mask", 12, 11, "(float[0,2] x) => (float[0,2] y, bool[0,2] z) { y, z = Dropout(x) }"
+    ),
+    rewrites("Dropout with a mask", 22, 8, constant("0.3", mask=True)),
+    rewrites("Dropout that trains and drops nothing", 12, 10, constant("0.0", "1", mask=True), options=CONDITIONAL),
+    rewrites(
+        "Dropout that might train",
+        12,
+        11,
+        '(float[2,3] x, bool t) => (float[2,3] y, bool[2,3] z) { y, z = Dropout(x, "", t) }',
+        feeds={"t": False},
+        options=CONDITIONAL,
     ),
     refuses("Dropout that trains", 12, 11, constant("0.3", "1"), because="only the distribution"),
 ]

@@ -24,7 +24,6 @@ def mixed(dtype: str, scale: str, mean: str, attributes: str = "", outputs: str 
 ONE, TWO = {"v": [0.5, 1.0, 2.0]}, {"v": [[0.5, 1.0, 2.0, 1.5]] * 3}
 BN = "BatchNormalization"
 TRAINED = "y, rm, rv"
-TRAIN = "<training_mode=1>"
 
 BATCH: list[Row] = [
     rewrites("BatchNormalization that infers", 6, 7, batch("2,3,4", "3", "<is_test=1>"), feeds=ONE, into=[BN]),
@@ -49,29 +48,12 @@ BATCH: list[Row] = [
     keeps("BatchNormalization", 9, 22, batch("2,3,4", "3"), feeds=ONE),
     keeps("BatchNormalization", 22, 9, batch("2,3,4", "3"), feeds=ONE),
     rewrites("BatchNormalization that says so", 14, 13, batch("2,3", "3", "<training_mode=0>"), feeds=ONE, into=[BN]),
-    rewrites("BatchNormalization in training", 14, 13, batch("4,3,5", "3", TRAIN, TRAINED), feeds=ONE),
-    rewrites(
-        "BatchNormalization in training",
-        15,
-        7,
-        batch("4,3,2,2", "3", "<training_mode=1,momentum=0.7>", TRAINED),
-        feeds=ONE,
-    ),
-    rewrites("BatchNormalization in training", 15, 13, batch("N,3,H", "3", TRAIN, TRAINED), feeds=ONE),
-    rewrites("BatchNormalization of rows in training", 15, 13, batch("8,3", "3", TRAIN, TRAINED), feeds=ONE),
     *(
         rewrites(f"BatchNormalization of float16 by {scale}", 15, to, mixed("float16", scale, "float"), feeds=ONE)
         for scale, to in (("float", 14), ("float", 13), ("float", 9), ("float16", 13), ("float16", 9))
     ),
     keeps(
         "BatchNormalization of float16 by float16 and float", 22, 14, mixed("float16", "float16", "float"), feeds=ONE
-    ),
-    rewrites(
-        "BatchNormalization of float16 by float in training",
-        15,
-        13,
-        mixed("float16", "float", "float", TRAIN, TRAINED),
-        feeds=ONE,
     ),
 ]
 

@@ -45,12 +45,12 @@ PLAIN: list[Row] = [
     for number, (attributes, x, y) in enumerate(
         [
             ("kernel_shape=[3,3],strides=[2,2],pads=[1,1,1,1]", "1,2,5,7", "1,2,3,4"),
-            ('kernel_shape=[3,2],strides=[2,2],auto_pad="SAME_LOWER"', "1,2,5,6", "1,2,3,3"),
+            ('kernel_shape=[3,2],strides=[2,2],auto_pad="SAME_LOWER"', "1,2,6,6", "1,2,3,3"),
             ('kernel_shape=[3],auto_pad="VALID"', "2,2,5", "2,2,3"),
         ]
     )
 ] + [
-    rewrites(f"{op} without effect", 22, 8, pool(op, f"kernel_shape=[3],{attributes}", "2,1,5", "2,1,3"), into=[op])
+    rewrites(f"{op} {attributes}", 22, 8, pool(op, f"kernel_shape=[3],{attributes}", "2,1,5", "2,1,3"), into=[op])
     for op in (A, M, L)
     for attributes in ("ceil_mode=0,dilations=[1]", "ceil_mode=1")
 ]
@@ -60,9 +60,7 @@ GAPS = [
     ("kernel_shape=[3],dilations=[2],strides=[2],pads=[2,1]", "2,3,8", "2,3,4"),
     ("kernel_shape=[2,3],dilations=[3,2],strides=[1,2],pads=[1,1,2,0]", "1,2,7,9", "1,2,7,3"),
     ("kernel_shape=[2,3],dilations=[1,2],strides=[2,3],pads=[1,1,0,1],ceil_mode=1", "2,2,7,9", "2,2,4,3"),
-    ('kernel_shape=[3,2],dilations=[2,1],strides=[1,2],auto_pad="VALID"', "1,1,7,6", "1,1,3,3"),
 ]
-DROP_CEIL = ",ceil_mode=1"
 
 GAP_ROWS: list[Row] = (
     [
@@ -111,6 +109,12 @@ def indices(attributes: str, x: str, y: str) -> str:
 
 SIZES = {"dims": "sizes", "ranks": "shape"}
 INDEX: list[Row] = [
+    rewrites(
+        f"{M} with gaps, VALID",
+        22,
+        9,
+        pool(M, 'kernel_shape=[3,2],dilations=[2,1],auto_pad="VALID"', "1,1,7,6", "1,1,3,5"),
+    ),
     *(
         rewrites(f"{M} with indices {number}", source, 7, indices(attributes, x, y), may_refuse=SIZES)
         for source in (8, 22)
@@ -122,12 +126,23 @@ INDEX: list[Row] = [
             ]
         )
     ),
-    rewrites(f"{M} with indices and ceil", 10, 8, indices("kernel_shape=[3],strides=[2],ceil_mode=1", "2,3,6", "2,3,3"), into=[M]),
-    rewrites(f"{M} with indices and gaps", 12, 9, indices(GAPS[3][0], *GAPS[3][1:]), may_refuse=SIZES),
-    rewrites(f"{M} with indices of an unknown batch", 9, 7, indices("kernel_shape=[3],strides=[2]", "N,C,7", "N,C,3"), may_refuse={"ranks": "shape", "dims": "sizes", "*": "NonZero"}),
-    rewrites(f"{M} with indices of an unknown batch and gaps", 12, 9, indices("kernel_shape=[3],strides=[2],dilations=[2]", "N,C,9", "N,C,3"), may_refuse=SIZES),
+    rewrites(
+        f"{M} with indices and ceil",
+        10,
+        8,
+        indices("kernel_shape=[3],strides=[2],ceil_mode=1", "2,3,6", "2,3,3"),
+        into=[M],
+    ),
+    rewrites(f"{M} with indices and gaps", 12, 9, indices(*GAPS[3]), may_refuse=SIZES),
+    rewrites(
+        f"{M} with indices and gaps of an unknown batch",
+        12,
+        9,
+        indices("kernel_shape=[3],strides=[2],dilations=[2]", "N,C,9", "N,C,3"),
+        may_refuse=SIZES,
+    ),
     rewrites(f"{M} storage_order", 8, 7, pool(M, "kernel_shape=[2],storage_order=1", "2,3,6", "2,3,5"), into=[M]),
-]  # fmt: skip
+]
 
 NORM: list[Row] = [
     rewrites(f"{L} p", 1, 5, pool(L, "kernel_shape=[2],p=3.0", "2,3,6", "2,3,5"), into=[L]),

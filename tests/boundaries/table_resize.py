@@ -32,8 +32,8 @@ def at_run_time(attributes: str, x: str = X, kind: str = "float") -> str:
     """A graph whose scales (or sizes) are a graph input; that there are four stands in the graph."""
     count = 2 if "axes" in attributes else 4
     inputs = 'x, "", w' if kind == "float" else 'x, "", "", w'
-    head = f"(float[{x}] x, {kind}[{count}] v) => (float[?,?,?,?] y) <int64[1] k = {{{count}}}>"
-    return f"{head} {{ u = Abs(v) w = Reshape(u, k) y = Resize<{attributes}>({inputs}) }}"
+    head = f"(float[{x}] x, {kind}[{count}] v) => (float[?,?,?,?] y)"
+    return f"{head} {{ k = Constant<value_ints=[{count}]>() w = Reshape(v, k) y = Resize<{attributes}>({inputs}) }}"
 
 
 def old(operator: str, mode: str, scales: str, y: str, x: str = X) -> str:
@@ -233,7 +233,11 @@ TO_17: list[Row] = [
     ),
     *(
         rewrites(
-            f"{R} {mode} filter {name}", 18, 17, resize(f'mode="{mode}",antialias=1,{more}', y, s), may_refuse=KNOWN
+            f"{R} {mode} filter {name} {more[-1]}",
+            18,
+            17,
+            resize(f'mode="{mode}",antialias=1,{more}', y, s),
+            may_refuse=KNOWN,
         )
         for mode in ("linear", "cubic")
         for more in ("exclude_outside=0", *(["exclude_outside=1"] if mode == "cubic" else []))
@@ -245,6 +249,7 @@ TO_17: list[Row] = [
             18,
             17,
             resize(f'mode="{mode}",axes=[2,3],keep_aspect_ratio_policy="{policy}"', y, sizes=sizes),
+            may_refuse={"ranks": "rank"},
         )
         for mode in ("nearest", "linear")
         for policy, sizes, y in [
@@ -259,6 +264,7 @@ TO_17: list[Row] = [
         17,
         at_run_time('axes=[2,3],keep_aspect_ratio_policy="not_larger"', kind="int64"),
         feeds={"v": [7, 5]},
+        may_refuse={"ranks": "rank"},
     ),
 ]
 
@@ -280,17 +286,22 @@ TO_18: list[Row] = [
     ),
 ]
 
+# Upsample-7 has no inference where it does not know the rank; behind Flatten it does.
+RANKED = (
+    '(float[4,6] x) => (float[8,18] y) <float[2] s = {{2.0,3.0}}> {{ f = Flatten(x) y = Upsample<mode="{}">(f, s) }}'
+)
 UPSAMPLE: list[Row] = [
     *(
         rewrites(f"{U} {mode}", 9, target, old(U, mode, "1,1,2,3", "1,2,8,18"), into=[U if target < 10 else R])
         for mode in ("nearest", "linear")
-        for target in (7, 10, 11, 19)
+        for target in (10, 11, 19)
     ),
+    *(rewrites(f"{U} {mode}", 9, 7, RANKED.format(mode), into=["Flatten", U]) for mode in ("nearest", "linear")),
     rewrites(
         f"{U} attribute",
         7,
         9,
-        "(float[1,2,4,6] x) => (float[1,2,8,18] y) { y = Upsample<scales=[1.0,1.0,2.0,3.0]>(x) }",
+        "(int32[1,2,4,6] x) => (int32[1,2,8,18] y) { y = Upsample<scales=[1.0,1.0,2.0,3.0]>(x) }",
         into=[U],
     ),
     rewrites(
@@ -299,7 +310,7 @@ UPSAMPLE: list[Row] = [
         8,
         "(float[1,2,4,6] x, float[4] s) => (float[?,?,?,?] y) { y = Upsample(x, s) }",
         feeds={"s": [1, 1, 2, 3]},
-        may_refuse={"*": "exists only from"},
+        may_refuse={"*": "exists only from", "ranks": "rank"},
     ),
     rewrites(
         f"{U} at run time",
@@ -315,7 +326,7 @@ UPSAMPLE: list[Row] = [
             9,
             6,
             old(U, mode, "2,1,3", "4,3,12", "2,3,4"),
-            may_refuse={"*": "exists only from"},
+            may_refuse={"*": "exists only from", "ranks": "rank"},
         )
         for mode in ("nearest", "linear")
     ),

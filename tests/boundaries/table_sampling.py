@@ -38,6 +38,7 @@ ROI: list[Row] = [
 
 # ---- GridSample
 
+RANK = {"ranks": "rank"}
 PADDINGS = ("zeros", "border", "reflection")
 
 
@@ -53,25 +54,27 @@ GRID: list[Row] = [
         for new, old in (("linear", "bilinear"), ("cubic", "bicubic"))
         for row in (
             rewrites(f"GridSample {old}", 16, 20, grid_sample(f'mode="{old}"'), into=["GridSample"]),
-            rewrites(f"GridSample {new}", 20, 16, grid_sample(f'mode="{new}"'), into=["GridSample"]),
+            rewrites(f"GridSample {new}", 20, 16, grid_sample(f'mode="{new}"'), into=["GridSample"], may_refuse=RANK),
         )
     ),
     keeps("GridSample", 16, 22, grid_sample("align_corners=1")),
-    keeps("GridSample", 22, 16, grid_sample('padding_mode="border"')),
-    rewrites("GridSample nearest", 20, 16, grid_sample('mode="nearest"'), into=["GridSample"]),
+    keeps("GridSample", 22, 16, grid_sample('padding_mode="border"'), may_refuse=RANK),
+    rewrites("GridSample nearest", 20, 16, grid_sample('mode="nearest"'), into=["GridSample"], may_refuse=RANK),
     *(
         rewrites(
             f"GridSample of volumes {mode} {padding} {corners}",
             20,
             19,
             grid_sample(f'mode="{mode}",padding_mode="{padding}",align_corners={corners}', **VOLUME),
-            may_refuse={"ranks": "rank"},
+            may_refuse=RANK,
         )
         for mode in ("linear", "nearest")
         for padding in PADDINGS
         for corners in (0, 1)
     ),
-    refuses("GridSample of volumes cubic", 20, 19, grid_sample('mode="cubic"', **VOLUME), because="cubic"),
+    refuses(
+        "GridSample of volumes cubic", 20, 19, grid_sample('mode="cubic"', **VOLUME), because="cubic", may_refuse=RANK
+    ),
 ]
 
 # ---- DFT
@@ -98,7 +101,7 @@ FOURIER: list[Row] = [
             f"DFT of axis {axis} at run time",
             20,
             17,
-            f"(float[2,4,6,1] x, int64 a) => (float[?,?,?,2] y) {{ y = DFT<onesided=1>(x, \"\", a) }}",
+            '(float[2,4,6,1] x, int64 a) => (float[?,?,?,2] y) { y = DFT<onesided=1>(x, "", a) }',
             feeds={"a": axis},
         )
         for axis in (0, 1, 2, -2, -4)
@@ -120,10 +123,15 @@ CONV: list[Row] = [
     for row in (
         keeps("ConvTranspose", source, target, transposed(STATED, "1,1,9,6")),
         *(
-            rewrites(f"ConvTranspose {side}", source, target, transposed(FOUND.format(side), "1,1,8,10"), into=["ConvTranspose"])
+            rewrites(
+                f"ConvTranspose {side}",
+                source,
+                target,
+                transposed(FOUND.format(side), "1,1,8,10"),
+                into=["ConvTranspose"],
+            )
             for side in ("UPPER", "LOWER")
         ),
-        rewrites("ConvTranspose to a shape", source, target, transposed("output_shape=[9,11],strides=[2,2]", "1,1,9,11")),
         keeps("ConvTranspose evenly", source, target, transposed('auto_pad="SAME_UPPER",strides=[2,1]', "1,1,8,5")),
     )
 ]

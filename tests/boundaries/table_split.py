@@ -85,15 +85,20 @@ def topk(x: str, y: str, attributes: str, k: str = "", dtype: str = "float") -> 
 
 def _then(graph: str) -> str:
     """What a constant K says of an axis of unknown size is lost to inference, and has to be written down."""
-    return graph.replace(" v,", " w,", 1).replace(") }", ") w = Identity(v) }")
+    return (
+        graph.replace(" v, int64", " w, int64")
+        .replace(" i) =>", " j) =>")
+        .replace(" i) ", " j) ", 1)
+        .replace("(x) }", "(x) w = Identity(v) j = Identity(i) }")
+    )
 
 
 TIES = {"x": [[3, 1, 3, 2, 1, 1], [0, -5, 2, -5, 0, 2]]}
 EXTREMES = {"x": [[-(2**31), 2**31 - 1, 0, -1, -(2**31), 5]]}
 
 TOPK: list[Row] = [
-    rewrites("TopK", 9, 10, _then(topk("2,6", "2,3", "k=3")), into=["TopK", "Identity"], feeds=TIES),
-    rewrites("TopK", 1, 25, _then(topk("6,2", "3,2", "k=3,axis=0")), into=["TopK", "Identity"]),
+    rewrites("TopK", 9, 10, _then(topk("2,6", "2,3", "k=3")), into=["TopK", "Identity", "Identity"], feeds=TIES),
+    rewrites("TopK", 1, 25, _then(topk("6,2", "3,2", "k=3,axis=0")), into=["TopK", "Identity", "Identity"]),
     rewrites("TopK", 10, 9, topk("2,6", "2,3", "", "3"), into=["TopK"], feeds=TIES),
     rewrites("TopK", 25, 6, topk("6,2", "3,2", "axis=0", "3"), into=["TopK"]),
     rewrites(

@@ -55,6 +55,16 @@ FAULTS = [
         8,
         "it hides the outer graph from score_mod and prob_mod, but at IR version 3 an initializer can only be there",
     ),
+    Fault(
+        REFERENCE,
+        "AveragePool",
+        1,
+        6,
+        "it divides by the size of the window, the text by the elements that are no pads",
+    ),
+    Fault(REFERENCE, "RNN", 1, 6, "it does not take output_sequence"),
+    Fault(REFERENCE, "GRU", 1, 6, "it does not take output_sequence"),
+    Fault(REFERENCE, "LSTM", 1, 6, "it does not take output_sequence"),
 ]
 
 

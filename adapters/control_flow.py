@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""If, Loop, Scan.
+
+9: below, Scan works through a batch: axis 0 counts its members, axis 1 the steps, and each member may have a length of
+its own. From 9 on there is no batch; any axis may be scanned, and outputs may be stacked along any axis, in reverse.
+11: the branches of an If may make different shapes; a Loop need not carry a value; the axes of Scan may be negative.
+13, 16: sequences, then optionals, may leave a branch and be carried; a node that has none crosses as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
+
+from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, part, reshape
+from onnx_convert.registry import downgrade, upgrade
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter, Outcome
+    from onnx_convert.site import Node, Value
+
+    Sizes = list[int | None] | None
+
+BRANCHES: Final = ("then_branch", "else_branch")
+
+# ---- If
+
+
+@downgrade("If", at=11)
+def one_shape_for_both_branches(node: Node, op: Emitter) -> Outcome:
+    """Branches that are known to differ in a shape become loops of one step or none, whose results are put together."""
+    sizes = list(zip(*(_made_by(node, branch) for branch in BRANCHES), strict=True))
+    if not any(_differ(*pair) for pair in sizes):
+        return op.same()
+    count, condition = len(sizes), node.input(0)
+    if condition.rank != 0:
+        condition = op.at(5).Reshape(condition, op.const([]))
+    loops = []
+    for branch, runs in zip(BRANCHES, (condition, op.Not(condition)), strict=True):
+        body = _one_step(op, node.attr(branch))
+        loops.append(op.node("Loop", None, runs, outputs=2 * count, at=11, body=body))
+    results = []
+    for index, pair in enumerate(sizes):
+        elements, shape = (
+            op.at(4).Concat(*(op.at(5).Reshape(loop[place], op.const([-1])) for loop in loops), axis=0)
+            for place in (index, count + index)
+        )
+        full = all(known is not None and all(known) for known in pair)
+        results.append(op.at(5).Reshape(elements, shape) if full else reshape(op, elements, shape))
+    return tuple(results)
+
+
+def _made_by(node: Node, branch: str) -> list[Sizes]:
+    """The sizes of what a branch makes, as far as the model states or inference finds them."""
+    graph: GraphProto = node.attr(branch)
+    place = next(i for i, attribute in enumerate(node.proto.attribute) if attribute.name == branch)
+    source = enumerate(node.scope.graph.node)
+    index = next((i for i, other in source if other.op_type == "If" and other.output == node.proto.output), None)
+    if index is None:
+        return [_sizes(value.type) for value in graph.output]
+    facts = node.scope.facts.child(index, place, 0, 0)
+    return [_sizes(facts.type_of(value.name) or value.type) for value in graph.output]
+
+
+def _sizes(kind: TypeProto) -> Sizes:
+    if not kind.tensor_type.HasField("shape"):
+        return None
+    return [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.tensor_type.shape.dim]
+
+
+def _differ(ours: Sizes, theirs: Sizes) -> bool:
+    if ours is None or theirs is None:
+        return False
+    pairs = zip(ours, theirs, strict=False)
+    return len(ours) != len(theirs) or any(a != b for a, b in pairs if a is not None and b is not None)
+
+
+def _one_step(op: Emitter, branch: GraphProto) -> GraphProto:
+    """A branch as the body of a Loop that ends after one step, with the shape of each of its results beside it."""
+    body = _copied(branch)
+    step, going, stopped = (_fresh(op, name) for name in ("step", "going", "stopped"))
+    shapes = [_fresh(op, "shape") for _ in branch.output]
+    body.input.append(helper.make_tensor_value_info(step, INT64, []))
+    body.input.append(helper.make_tensor_value_info(going, BOOL, []))
+    body.node.append(NodeProto(op_type="Not", input=[going], output=[stopped]))
+    for value, shape in zip(branch.output, shapes, strict=True):
+        body.node.append(NodeProto(op_type="Shape", input=[value.name], output=[shape]))
+        body.output.append(helper.make_tensor_value_info(shape, INT64, [None]))
+    body.output.insert(0, helper.make_tensor_value_info(stopped, BOOL, []))
+    return body
+
+
+# ---- Loop
+
+
+@downgrade("Loop", at=11)
+def carry_a_value(node: Node, op: Emitter) -> Outcome:
+    """A Loop that carries nothing carries a number, which nobody looks at."""
+    if len(node.proto.input) > 2:
+        return op.same()
+    body = _copied(node.attr("body"))
+    before, after = _fresh(op, "unused"), _fresh(op, "unused")
+    body.input.append(helper.make_tensor_value_info(before, FLOAT, []))
+    body.node.append(NodeProto(op_type="Identity", input=[before], output=[after]))
+    body.output.insert(1, helper.make_tensor_value_info(after, FLOAT, []))
+    count, condition = node.optional_input(0), node.optional_input(1)
+    outputs = 1 + len(node.proto.output)
+    return op.node("Loop", count, condition, op.const(0, FLOAT), outputs=outputs, body=body)[1:]
+
+
+# ---- Scan
+
+
+@downgrade("Scan", at=11)
+def scan_non_negative_axes(node: Node, op: Emitter) -> Outcome:
+    """A negative axis counts from the end of a known rank; where that is unknown the axis is made the first."""
+    states, scanned, stacked = _counts(node)
+    entering, leaving = _list(node, "scan_input_axes", scanned), _list(node, "scan_output_axes", stacked)
+    if min(*entering, *leaving, 0) == 0:
+        return op.same()
+    values = [node.input(i) for i in range(states + scanned)]
+    here = [_counted(axis, value.rank) for axis, value in zip(entering, values[states:], strict=True)]
+    there = [_counted(axis, _rank_of_output(node, states + i)) for i, axis in enumerate(leaving)]
+    values[states:] = [_to_front(op, value, move) for value, (_, move) in zip(values[states:], here, strict=True)]
+    results = op.sames(
+        *values,
+        scan_input_axes=[axis for axis, _ in here],
+        scan_output_axes=[axis for axis, _ in there] or None,
+    )
+    moved = [_from_front(op, value, move) for value, (_, move) in zip(results[states:], there, strict=False)]
+    return (*results[:states], *moved)
+
+
+@downgrade("Scan", at=9)
+def scan_a_batch_of_one(node: Node, op: Emitter) -> Outcome:
+    """Everything gets an axis of one member in front; scanned axes come next, and what is stacked in reverse is turned
+    round by a Scan of its own."""
+    states, scanned, stacked = _counts(node)
+    entering, leaving = _list(node, "scan_input_axes", scanned), _list(node, "scan_output_axes", stacked)
+    backwards = _list(node, "scan_output_directions", stacked)
+    axes = [0] * states + entering
+    values = [op.Unsqueeze(_to_front(op, node.input(i), axis), axes=[0]) for i, axis in enumerate(axes)]
+    gone = ("scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions")
+    batches = op.sames(None, *values, drop=gone, directions=node.attr("scan_input_directions") or None)
+    results = [op.Squeeze(batch, axes=[0]) if batch.name else None for batch in batches[:states]]
+    for i, batch in enumerate(batches[states:]):
+        if not batch.name:
+            results.append(None)
+            continue
+        turned = _turned_round(op, batch, node.attr("body").output[states + i].type) if backwards[i] else batch
+        results.append(_from_front(op, op.Squeeze(turned, axes=[0]), leaving[i]))
+    return tuple(results)
+
+
+@upgrade("Scan", at=9)
+def scan_member_by_member(node: Node, op: Emitter) -> Outcome:
+    """An outer Scan takes the members of the batch one by one, the node itself becomes the inner one in its body."""
+    lengths, values = node.optional_input(0), [value for value in node.inputs[1:] if value is not None]
+    body = _copied(node.attr("body"))
+    steps = node.attr("num_scan_inputs")
+    states = len(values) - steps
+    directions = node.attr("directions") or None
+    if lengths is not None and any(directions or ()):
+        node.refuse(
+            "sequences of different lengths are scanned in reverse, and no text says where each begins",
+            "reverse the sequences by ReverseSequence and scan them forwards",
+        )
+    outer = GraphProto(name=_fresh(op, "member"))
+    for i, value in enumerate(body.input):
+        outer.input.append(_described(_fresh(op, "member"), value.type, stacked=i >= states))
+    for i, value in enumerate(body.output):
+        outer.output.append(_described(_fresh(op, "member"), value.type, stacked=i >= states))
+    inner = NodeProto(
+        op_type="Scan",
+        input=[value.name for value in outer.input],
+        output=[value.name for value in outer.output],
+    )
+    if lengths is not None:
+        _stop_early(op, outer, inner, body, states)
+        values.append(lengths)
+    inner.attribute.append(helper.make_attribute("body", body))
+    inner.attribute.append(helper.make_attribute("num_scan_inputs", steps))
+    if directions:
+        inner.attribute.append(helper.make_attribute("scan_input_directions", directions))
+    outer.node.append(inner)
+    return op.same(*values, drop=("directions",), body=outer, num_scan_inputs=len(values))
+
+
+def _stop_early(op: Emitter, outer: GraphProto, inner: NodeProto, body: GraphProto, states: int) -> None:
+    """Makes the inner Scan of `scan_member_by_member` count its steps, and from the length of its member on keep its
+    states and stack zeros."""
+    length, zero, one, step, following, running, last = (
+        _fresh(op, name) for name in ("length", "zero", "one", "step", "step", "running", "steps")
+    )
+    outer.input.append(helper.make_tensor_value_info(length, INT64, []))
+    outer.node.append(_number(zero, 0))
+    body.node.append(_number(one, 1))
+    body.node.append(NodeProto(op_type="Less", input=[step, length], output=[running]))
+    body.node.append(NodeProto(op_type="Add", input=[step, one], output=[following]))
+    for i, value in enumerate(body.output):
+        chosen = _fresh(op, value.name)
+        rest = body.input[i].name if i < states else _zeros(op, body, value)
+        if rest:
+            body.node.append(NodeProto(op_type="Where", input=[running, value.name, rest], output=[chosen]))
+            value.name = chosen
+    counter = helper.make_tensor_value_info
+    body.input.insert(0, counter(step, INT64, []))
+    body.output.insert(0, counter(following, INT64, []))
+    inner.input.insert(0, zero)
+    inner.output.insert(0, last)
+
+
+def _zeros(op: Emitter, body: GraphProto, value: ValueInfoProto) -> str:
+    """The name of zeros like a value; "" where its dtype is not stated, or has none: no text demands zeros."""
+    dtype = value.type.tensor_type.elem_type
+    if dtype in (TensorProto.UNDEFINED, TensorProto.STRING):
+        return ""
+    shape, zeros = _fresh(op, "shape"), _fresh(op, "zeros")
+    body.node.append(NodeProto(op_type="Shape", input=[value.name], output=[shape]))
+    body.node.append(NodeProto(op_type="ConstantOfShape", input=[shape], output=[zeros]))
+    body.node[-1].attribute.append(helper.make_attribute("value", helper.make_tensor("", dtype, [1], [0])))
+    return zeros
+
+
+def _turned_round(op: Emitter, value: Value, element: TypeProto) -> Value:
+    """The steps of a batch in reverse order."""
+    body = GraphProto(name=_fresh(op, "reverse"))
+    body.input.append(ValueInfoProto(name=_fresh(op, "element"), type=element))
+    body.output.append(ValueInfoProto(name=_fresh(op, "element"), type=element))
+    body.node.append(NodeProto(op_type="Identity", input=[body.input[0].name], output=[body.output[0].name]))
+    return op.Scan(None, value, body=body, num_scan_inputs=1, directions=[1])
+
+
+def _counts(node: Node) -> tuple[int, int, int]:
+    """How many states a Scan (9) carries, how many inputs it scans, and how many outputs it stacks."""
+    scanned = node.attr("num_scan_inputs")
+    states = len(node.proto.input) - scanned
+    return states, scanned, len(node.attr("body").output) - states
+
+
+def _list(node: Node, name: str, length: int) -> list[int]:
+    """An attribute that is a list of zeros where it is left out."""
+    return list(node.attr(name) or [0] * length)
+
+
+def _counted(axis: int, rank: int | None) -> tuple[int, int]:
+    """The non-negative axis to scan, and the negative one that has to be moved there before (0: none)."""
+    if axis >= 0:
+        return axis, 0
+    return (axis + rank, 0) if rank is not None else (0, axis)
+
+
+def _rank_of_output(node: Node, index: int) -> int | None:
+    element = node.attr("body").output[index].type.tensor_type
+    if element.HasField("shape"):
+        return len(element.shape.dim) + 1
+    return node.output(index).rank if node.uses_output(index) else None
+
+
+def _to_front(op: Emitter, x: Value, axis: int) -> Value:
+    """A value whose first axis is the one given; the others follow in order. The rank may be unknown."""
+    if axis == 0:
+        return x
+    if x.rank is not None:
+        axis %= x.rank
+        return op.Transpose(x, perm=[axis, *range(axis), *range(axis + 1, x.rank)])
+    shape = op.Shape(x)
+    before, size, after = part(op, shape, 0, axis), part(op, shape, axis, axis + 1 or END), _after(op, shape, axis)
+    blocks = reshape(op, x, op.at(4).Concat(_product(op, before), size, _product(op, after), axis=0))
+    return reshape(op, op.Transpose(blocks, perm=[1, 0, 2]), op.at(4).Concat(size, before, after, axis=0))
+
+
+def _from_front(op: Emitter, y: Value, axis: int) -> Value:
+    """A value whose first axis went to the place given, which counts as in the result."""
+    if axis == 0:
+        return y
+    if y.rank is not None:
+        axis %= y.rank
+        return op.Transpose(y, perm=[*range(1, axis + 1), 0, *range(axis + 1, y.rank)])
+    size, shape = part(op, op.Shape(y), 0, 1), part(op, op.Shape(y), 1)
+    before = shape if axis == -1 else part(op, shape, 0, axis if axis > 0 else axis + 1)
+    after = part(op, shape, axis) if axis > 0 else _after(op, shape, axis)
+    blocks = reshape(op, y, op.at(4).Concat(size, _product(op, before), _product(op, after), axis=0))
+    return reshape(op, op.Transpose(blocks, perm=[1, 0, 2]), op.at(4).Concat(before, size, after, axis=0))
+
+
+def _after(op: Emitter, shape: Value, axis: int) -> Value:
+    """The sizes behind an axis."""
+    return part(op, shape, axis + 1) if axis != -1 else part(op, shape, END)
+
+
+def _product(op: Emitter, sizes: Value) -> Value:
+    return op.at(10).ReduceProd(sizes, axes=[0], keepdims=1)
+
+
+# ---- graphs
+
+
+def _fresh(op: Emitter, name: str) -> str:
+    """A name that is nowhere in the model."""
+    return op.scope.session.names.fresh(f"{op.subject.operator}/{name}")
+
+
+def _copied(graph: GraphProto) -> GraphProto:
+    copy = GraphProto()
+    copy.CopyFrom(graph)
+    return copy
+
+
+def _number(name: str, number: int) -> NodeProto:
+    return helper.make_node("Constant", [], [name], value=helper.make_tensor("", INT64, [], [number]))
+
+
+def _described(name: str, kind: TypeProto, *, stacked: bool) -> ValueInfoProto:
+    """A value of that type; one of any number of such values on a new first axis if they are stacked."""
+    value = ValueInfoProto(name=name, type=kind)
+    if stacked and kind.tensor_type.HasField("shape"):
+        dims = value.type.tensor_type.shape.dim
+        del dims[:]
+        dims.add()
+        dims.extend(kind.tensor_type.shape.dim)
+    return value
