@@ -120,12 +120,12 @@ compatible("QLinearMatMul", at=21, direction="up")
 compatible("DequantizeLinear", at=21, direction="up", because="`block_size` defaults to 0, no blocks")
 compatible("QuantizeLinear", at=21, direction="up", because="`block_size` and `output_dtype` default to the old rule")
 
-# AveragePool, MaxPool: 22 leaves out windows that start in the padding at the end; runtimes have always done so.
+compatible("AveragePool", "LpPool", "MaxPool", at=22, direction="up")
 compatible(
-    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "Bernoulli", "Conv", "ConvTranspose", "Cos",
+    "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Bernoulli", "Conv", "ConvTranspose", "Cos",
     "Cosh", "DeformConv", "Det", "Dropout", "Elu", "EyeLike", "GRU", "GlobalAveragePool", "GlobalLpPool",
     "GlobalMaxPool", "GridSample", "HardSigmoid", "HardSwish", "InstanceNormalization", "LSTM", "LpNormalization",
-    "LpPool", "MaxPool", "MaxRoiPool", "MaxUnpool", "Mish", "Multinomial", "NegativeLogLikelihoodLoss", "RNN",
+    "MaxRoiPool", "MaxUnpool", "Mish", "Multinomial", "NegativeLogLikelihoodLoss", "RNN",
     "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "RoiAlign", "Round", "Selu", "Sin",
     "Sinh", "Softplus", "Softsign", "Tan", "ThresholdedRelu",
     at=22,

@@ -36,7 +36,7 @@ def name_for_images(node: Node, op: Emitter) -> Value:
     if rank == 4:
         return op.same(mode=_FOR_IMAGES[mode]) if node.has("mode") else op.same()
     if mode == "cubic":
-        node.refuse("there is no form for cubic interpolation other than in images", "use mode linear")
+        node.refuse(f"the rank is {rank}, and only images (rank 4) were interpolated by cubes", "use mode linear")
     return _gather_neighbours(node, op, rank - 2)
 
 

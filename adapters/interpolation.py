@@ -145,8 +145,9 @@ def _coordinates(calc: Calculator, axis: Axis, how: str) -> Number:
         width = calc.Mul(calc.Mul(number, calc.Sub(axis.end, axis.start)), last)
         return calc.Add(calc.Mul(axis.start, last), calc.Div(width, gaps))
     corner = calc.Div(calc.Add(number, 0.5), scale)
-    if how == "tf_half_pixel_for_nn":
-        return corner
+    if how == "tf_half_pixel_for_nn":  # an axis whose scale is 1 stays as it is
+        changes = calc.Min(calc.Ceil(calc.Abs(calc.Sub(scale, 1))), 1)
+        return calc.Sub(corner, calc.Mul(calc.Sub(1, changes), 0.5))
     if how == "half_pixel_symmetric":
         adjustment = calc.Div(count, calc.Mul(scale, length))
         offset = calc.Mul(calc.Div(length, 2), calc.Sub(1, adjustment))

@@ -6,6 +6,7 @@
 8: MaxPool: the output `Indices`, and `storage_order`.
 10 (AveragePool, MaxPool), 18 (LpPool): `ceil_mode`.
 10 (MaxPool), 18 (LpPool), 19 (AveragePool): `dilations`.
+22: inference leaves out windows that would begin in the pads at the end, as runtimes have always done.
 
 `ceil_mode` takes a last window that leaves the padded input, unless it would begin behind the input: longer pads at the
 end do just that, whatever the sizes are. SAME pads leave nothing to round.
@@ -63,6 +64,7 @@ class Windows:
         """Which axes have gaps between the elements of a window."""
         return [k > 1 and d > 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
 
+    @property
     def pads(self) -> list[int]:
         """The pads that find all windows when their number is rounded down."""
         return [*self.begin, *self.reach]
@@ -95,7 +97,7 @@ def _windows(node: Node) -> Windows:
 
 def _same(node: Node, axis: int, stride: int, extent: int) -> int | None:
     """All that SAME pads on one axis."""
-    if stride == 1:
+    if stride == 1 or extent == 1:
         return extent - 1
     size = _sizes(node)[axis]
     return max((-(-size // stride) - 1) * stride + extent - size, 0) if size is not None else None
@@ -114,11 +116,32 @@ def _pad(op: Emitter | At, x: Value, begin: list[int], end: list[int], value: fl
     return op.Pad(x, pads=[0, 0, *begin, 0, 0, *end], value=float(value))
 
 
-def _round_down(node: Node, op: Emitter, w: Windows) -> Value:
-    """The pool itself without `ceil_mode` and `dilations`, of which there are none."""
+def _round_down(node: Node, op: Emitter, w: Windows, drop: tuple[str, ...] = ()) -> Value:
+    """The pool itself without `ceil_mode`."""
     if not w.known or w.reach == w.end:
-        return op.same(drop=("ceil_mode", "dilations"))
-    return op.same(drop=("ceil_mode", "dilations", "auto_pad"), pads=w.pads())
+        return op.same(drop=("ceil_mode", *drop))
+    return op.same(drop=("ceil_mode", "auto_pad", *drop), pads=w.pads)
+
+
+def _round_average_down(node: Node, op: Emitter, w: Windows) -> Value:
+    """The same for an average; pads that count become part of the input first, as what is added must not count."""
+    if not w.known or w.reach == w.end or not node.attr("count_include_pad"):
+        return _round_down(node, op, w)
+    within = [min(pair) for pair in zip(w.end, w.reach, strict=True)]
+    beyond = [reach - e for reach, e in zip(w.reach, within, strict=True)]
+    padded = _pad(op.at(10), node.input(0), w.begin, within)
+    return op.same(padded, drop=("ceil_mode", "auto_pad", "count_include_pad"), pads=[0] * len(beyond) + beyond)
+
+
+@downgrade("AveragePool", "LpPool", "MaxPool", at=22)
+def no_window_in_the_pads(node: Node, op: Emitter) -> Value:
+    """Where older inference would count such a window too, pads that leave no room for it replace `ceil_mode`."""
+    w = _windows(node)
+    beyond = any(reach < end + stride - 1 for reach, end, stride in zip(w.reach, w.end, w.strides, strict=False))
+    skips = any(stride > extent for stride, extent in zip(w.strides, w.extents, strict=True))
+    if not node.attr("ceil_mode") or not (skips if node.attr("auto_pad") in _SAME else beyond):
+        return op.same()
+    return _round_average_down(node, op, w) if node.operator == "AveragePool" else _round_down(node, op, w)
 
 
 # ---- AveragePool
@@ -140,7 +163,7 @@ def average_by_convolution(node: Node, op: Emitter) -> Value:
         beyond = [reach - e for reach, e in zip(w.reach, within, strict=True)]
         w, inside = Windows(kernel, w.strides, w.dilations, [0] * len(kernel), beyond, beyond), 0
     y = _convolve(node, op, x, 1 / prod(kernel), w)
-    if inside or (w.known and not any(w.pads())):
+    if inside or (w.known and not any(w.pads)):
         return y
     if not w.known or None in sizes:
         ones = op.at(8).Expand(op.const([1], dtype), op.Concat(op.const([1, 1]), part(op, op.Shape(x), 2), axis=0))
@@ -163,7 +186,7 @@ def _filled(w: Windows, axis: int, size: int) -> list[int]:
 def _convolve(node: Node, op: Emitter, x: Value, weight: float, w: Windows) -> Value:
     """The sum over each window of each channel, times a weight."""
     spread = {"kernel_shape": w.kernel, "strides": w.strides, "dilations": w.dilations}
-    spread |= {"auto_pad": node.attr("auto_pad")} if not w.known else {"pads": w.pads()}
+    spread |= {"auto_pad": node.attr("auto_pad")} if not w.known else {"pads": w.pads}
     dtype, channels = node.dtype(0), x.shape[1] if x.shape is not None else None
     if isinstance(channels, int) and channels:
         weights = op.const(numpy.full((channels, 1, *w.kernel), weight), dtype)
@@ -177,14 +200,8 @@ def _convolve(node: Node, op: Emitter, x: Value, weight: float, w: Windows) -> V
 
 @downgrade("AveragePool", at=10)
 def average_rounding_down(node: Node, op: Emitter) -> Value:
-    """Longer pads at the end take the place of `ceil_mode`; pads that count become part of the input first."""
-    w = _windows(node)
-    if not w.known or w.reach == w.end or not node.attr("count_include_pad"):
-        return _round_down(node, op, w)
-    within = [min(pair) for pair in zip(w.end, w.reach, strict=True)]
-    beyond = [reach - e for reach, e in zip(w.reach, within, strict=True)]
-    padded = _pad(op, node.input(0), w.begin, within)
-    return op.same(padded, drop=("ceil_mode", "auto_pad", "count_include_pad"), pads=[0] * len(beyond) + beyond)
+    """Longer pads at the end take the place of `ceil_mode`."""
+    return _round_average_down(node, op, _windows(node))
 
 
 @downgrade("AveragePool", at=7)
@@ -207,7 +224,7 @@ def maximum_of_taps(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
     """Longer pads at the end take the place of `ceil_mode`; with gaps it is the maximum of strided slices."""
     w = _windows(node)
     if not any(w.dilated):
-        return _round_down(node, op, w)
+        return _round_down(node, op, w, ("dilations",))
     if not w.known:
         node.refuse("the SAME pads depend on sizes that are not known", "give the input a shape", unknown=True)
     if node.uses_output(1):
@@ -294,7 +311,7 @@ def norm_by_convolution(node: Node, op: Emitter) -> Value:
     """Longer pads at the end take the place of `ceil_mode`; with gaps the sum of the powers is a convolution."""
     w = _windows(node)
     if not any(w.dilated):
-        return _round_down(node, op, w)
+        return _round_down(node, op, w, ("dilations",))
     op.equivalent(_ORDER)
     p = node.attr("p")
     powers = _powers(node, op, p)

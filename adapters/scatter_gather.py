@@ -12,8 +12,9 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy
+from onnx import ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapters.shapes import count_up, part, reshape
+from onnx_convert.adapters.shapes import BOOL, INT64, count_up, part, reshape
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
 _REDUCTIONS: Final = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
-_STEPS: Final = 64  # updates that may hit the same element, and are made one after the other
+_WRITTEN_OUT: Final = 4  # updates that may hit the same element, made without a Loop
 _WRITTEN: Final = 1024  # places in a batch, written as a constant
 
 
@@ -47,35 +48,57 @@ def combine_before_scatter(node: Node, op: Emitter) -> Value:
 
 
 def _combined(node: Node, op: Emitter) -> Value:
-    """Updates that may hit the same element are made one after the other, in their order."""
+    """Updates that may hit the same element are made one after the other, in their order: a few, or in a Loop."""
     data, indices, updates = (node.input(index) for index in range(3))
     by_row = node.operator == "ScatterND"
     axis = None if by_row else node.attr("axis")
-    count = 1 if _never_repeat(node, indices, axis) else _count(indices, axis)
-    if count is None or count > _STEPS:
-        number = "and their number is not known" if count is None else f"and there are {count} of them"
-        node.refuse(
-            f"with reduction {node.attr('reduction')} indices may repeat, {number}",
-            "make the indices constant, or give them a shape",
-            unknown=count is None,
-        )
+    count = 1 if _never_repeat(indices, axis) else _count(indices, axis)
     if count == 0:
         return data
-    if count > 1 and by_row:
-        indices, updates = _as_rows(op, indices, updates, count)
+    if count is None or count > _WRITTEN_OUT:
+        return _in_a_loop(node, op, axis)
     pairs = [(indices, updates)]
     if count > 1:
-        along = 0 if by_row else axis
-        halves = (op.node("Split", value, outputs=count, at=13, axis=along) for value in (indices, updates))
+        if by_row:
+            indices, updates = _as_rows(op, indices, updates, node.rank(1))
+        halves = (op.node("Split", value, outputs=count, at=13, axis=axis or 0) for value in (indices, updates))
         pairs = list(zip(*halves, strict=True))
-    combine = getattr(op, _REDUCTIONS[node.attr("reduction")])
+    gather, combine = ("GatherND" if by_row else "GatherElements"), getattr(op, _REDUCTIONS[node.attr("reduction")])
     for number, (place, update) in enumerate(pairs, 1):
-        old = op.GatherND(data, place) if by_row else op.GatherElements(data, place, axis=axis)
-        new = combine(old, update)
-        if number == len(pairs):
-            return op.same(data, place, new, drop=("reduction",))
-        data = op.node(node.operator, data, place, new, axis=axis)[0]
-    raise AssertionError
+        new = combine(op.node(gather, data, place, axis=axis)[0], update)
+        if number < len(pairs):
+            data = op.node(node.operator, data, place, new, axis=axis)[0]
+    return op.same(data, place, new, drop=("reduction",))
+
+
+def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
+    """A Loop over the rows, or over the axis, that makes one update a step."""
+    data, indices, updates = (node.input(index) for index in range(3))
+    along = axis or 0
+    node.dtype(0)  # has to be known for what a Loop carries
+    if axis is None:
+        indices, updates = _as_rows(op, indices, updates, node.rank(1))
+    count = op.Gather(op.Shape(indices), op.const(along), axis=0)
+    step, going, still, before, after, at, place, update, old, new = (
+        op.scope.session.names.fresh(name)
+        for name in ("step", "going", "still", "before", "after", "at", "place", "update", "old", "new")
+    )
+    kept = {} if axis is None else {"axis": axis}
+    gather, combine = ("GatherND" if axis is None else "GatherElements"), _REDUCTIONS[node.attr("reduction")]
+    nodes = [
+        helper.make_node("Identity", [going], [still]),
+        helper.make_node("Reshape", [step, op.const([1]).name], [at]),
+        helper.make_node("Gather", [indices.name, at], [place], axis=along),
+        helper.make_node("Gather", [updates.name, at], [update], axis=along),
+        helper.make_node(gather, [before, place], [old], **kept),
+        helper.make_node(combine, [old, update], [new]),
+        helper.make_node(node.operator, [before, place, new], [after], **kept),
+    ]
+    scalars = [helper.make_tensor_value_info(step, INT64, []), helper.make_tensor_value_info(going, BOOL, [])]
+    entering, leaving = (ValueInfoProto(name=name, type=data.type) for name in (before, after))
+    outputs = [helper.make_tensor_value_info(still, BOOL, []), leaving]
+    body = helper.make_graph(nodes, "update", [*scalars, entering], outputs)
+    return op.node("Loop", count, op.const(True, BOOL), data, body=body)[0]
 
 
 def _count(indices: Value, axis: int | None) -> int | None:
@@ -88,7 +111,7 @@ def _count(indices: Value, axis: int | None) -> int | None:
     return prod(known) if len(known) == len(sizes) else None
 
 
-def _never_repeat(node: Node, indices: Value, axis: int | None) -> bool:
+def _never_repeat(indices: Value, axis: int | None) -> bool:
     """Whether the indices are constant, count from the same end, and name no element twice."""
     known = indices.constant
     if known is None or known.size == 0 or not ((known >= 0).all() or (known < 0).all()):
@@ -99,13 +122,14 @@ def _never_repeat(node: Node, indices: Value, axis: int | None) -> bool:
     return bool((numpy.diff(numpy.sort(known, axis=axis), axis=axis) != 0).all())
 
 
-def _as_rows(op: Emitter, indices: Value, updates: Value, count: int) -> tuple[Value, Value]:
+def _as_rows(op: Emitter, indices: Value, updates: Value, rank: int) -> tuple[Value, Value]:
     """Indices and updates with the leading dimensions, which count the updates, made one."""
-    rank = indices.rank or 0
     if rank == 2:
         return indices, updates
-    slices = op.Concat(op.const([count]), part(op, op.Shape(updates), rank - 1), axis=0)
-    return op.Reshape(indices, op.const([count, -1])), reshape(op, updates, slices)
+    shape = op.Shape(indices)
+    count = op.at(10).ReduceProd(part(op, shape, 0, -1), axes=[0], keepdims=1)
+    slices = op.Concat(count, part(op, op.Shape(updates), rank - 1), axis=0)
+    return reshape(op, indices, op.Concat(count, part(op, shape, -1), axis=0)), reshape(op, updates, slices)
 
 
 # ---- batches

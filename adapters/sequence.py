@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapters.shapes import BOOL
+from onnx_convert.opsets import normalise
 from onnx_convert.registry import downgrade
 from onnx_convert.site import Value, dtype_number
 
@@ -42,7 +43,7 @@ def make_the_optional_again(node: Node, op: Emitter) -> Value:
     if kind is None or not kind.HasField("optional_type"):
         return op.same()
     maker = node.scope.producer(optional.name)
-    if maker is None or maker.op_type != "Optional" or maker.domain:
+    if maker is None or maker.op_type != "Optional" or normalise(maker.domain):
         node.refuse("its input is an optional, which Identity takes from opset 16 on", "leave the Identity out")
     values = [Value(name, node.scope) for name in maker.input if name]
     return op.Optional(*values, **{attribute.name: attribute for attribute in maker.attribute})

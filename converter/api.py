@@ -220,13 +220,14 @@ def _plan(
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     census = structure.examine(proto, where)
     report.nodes_before = census.nodes
-    rising = target.get("", 0) > imports.get("", 0)
+    rising = all(target[domain] >= version for domain, version in imports.items() if domain in target)
+    if opsets.AI_ONNX not in target:  # what adapters of other domains write
+        target[opsets.AI_ONNX] = opsets.opset_of_ml(target.get(opsets.AI_ONNX_ML, 1))
     moved = any(imports.get(domain) != version for domain, version in target.items() if domain in imports)
-    opset = target.get("", imports.get("", 0))
     ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)
     if moved or request.ir_version is not None:
         ir_version = irversion.choose(
-            proto, opset, request.ir_version, rising=rising, keep_functions=request.keep_functions
+            proto, target[""], request.ir_version, rising=rising, keep_functions=request.keep_functions
         )
     planner = Planner(proto, imports, target, ir_version, request.options, read, report, census.names)
     edit = planner.plan()
@@ -237,6 +238,8 @@ def _plan(
         checks.check(proto, edit, read, planner.attribution, known, report)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
+    added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()
+    report.opsets_after |= {opsets.shown(domain): target[domain] for domain in added if domain in target}
     report.ir_version_after = ir_version
     report.nodes_after = edit.count()
     return report, edit

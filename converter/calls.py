@@ -126,3 +126,23 @@ def _common(types: list[TypeProto | None]) -> TypeProto | None:
                 if mine != other:
                     mine.Clear()
     return agreed
+
+
+def used_names(model: ModelProto) -> set[str]:
+    """Every name that a node or a graph output uses."""
+    names: set[str] = set()
+    bodies: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
+    for training in model.training_info:
+        bodies += [training.initialization, training.algorithm]
+    for body in bodies:
+        _add_used(body, names)
+    return names
+
+
+def _add_used(body: GraphProto | FunctionProto, names: set[str]) -> None:
+    names.update(value if isinstance(value, str) else value.name for value in body.output)
+    for node in body.node:
+        names.update(node.input)
+        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+            for _, _, graph in subgraphs(node):
+                _add_used(graph, names)

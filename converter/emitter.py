@@ -166,10 +166,10 @@ class Emitter:
         if not self.scope.is_function:
             return Value(self.scope.share(array, f"{self._base}/constant"), self.scope)
         tensor = numpy_helper.from_array(array)
-        if self._opset >= 9 or dtype in _FLOATS:
+        if self._ai_onnx >= 9 or dtype in _FLOATS:
             return self.node("Constant", value=tensor)[0]
         wide = numpy_helper.from_array(array.astype(numpy.float64))
-        return self.at(max(self._opset, 6)).Cast(self.node("Constant", value=wide)[0], to=dtype)
+        return self.at(max(self._ai_onnx, 6)).Cast(self.node("Constant", value=wide)[0], to=dtype)
 
     def attribute_as_input(self, name: str) -> Value | None:
         """An INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
@@ -181,7 +181,7 @@ class Emitter:
             return None
         if not self.subject.refers(name):
             return self.const(self.subject.attr(name))
-        if self._opset < 12:
+        if self._ai_onnx < 12:
             self.subject.attr(name)  # refuses, with the reason
         kind = "value_int" if held.type == AttributeProto.INT else "value_ints"
         reference = AttributeProto(name=kind, type=held.type, ref_attr_name=held.ref_attr_name)
@@ -201,6 +201,8 @@ class Emitter:
             if not name:
                 continue
             value = values[index] if index < len(values) else None
+            if value is None and not self.scope.is_read(name):
+                continue
             if value is None:
                 raise InternalError(f"no value for output {name!r}", adapter=adapter, node=node.name)
             if value.name in renamed or value.name not in made:
@@ -286,7 +288,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], int], ...]] = (
     ((int, numpy.integer), AttributeProto.INT),
     ((float, numpy.floating), AttributeProto.FLOAT),
     ((str, bytes), AttributeProto.STRING),
-    (TensorProto, AttributeProto.TENSOR),
+    ((TensorProto, numpy.ndarray), AttributeProto.TENSOR),
     (GraphProto, AttributeProto.GRAPH),
     (SparseTensorProto, AttributeProto.SPARSE_TENSOR),
     (TypeProto, AttributeProto.TYPE_PROTO),
@@ -301,6 +303,8 @@ def attribute(name: str, value: Any, kind: int | None) -> AttributeProto:
         copy.name = name
         return copy
     kind = kind or _kind_of(value)
+    if isinstance(value, numpy.ndarray):
+        value = numpy_helper.from_array(value)
     new = AttributeProto(name=name, type=kind)  # type: ignore[arg-type]
     if kind in _LISTS:
         getattr(new, _LISTS[kind]).extend(_encoded(item) for item in value)

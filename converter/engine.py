@@ -17,6 +17,7 @@ from onnx_convert import constants, edits, legality, opsets, registry
 from onnx_convert.carrier import Carried, Carrier
 from onnx_convert.errors import Refusal
 from onnx_convert.facts import nothing_known, subgraphs
+from onnx_convert.irversion import INPUTS_ONLY
 from onnx_convert.scope import Scope, Session, used_names
 from onnx_convert.site import Refuse
 
@@ -108,8 +109,23 @@ class Engine:
                 nodes.append(node)
             else:
                 self._node(index, node, opset, fate, scope)
+        if self.session.ir_after <= INPUTS_ONLY and scope.parent is not None:
+            self._hoist(scope)
         used = self.session.used
         scope.edit.constants += [tensor for name, tensor in scope.new_constants.items() if name in used]
+
+    def _hoist(self, scope: Scope) -> None:
+        """Moves the initializers of a subgraph to the main graph, which alone has any up to IR version 3."""
+        home = scope.constant_home
+        taken = {tensor.name for tensor in (*home.graph.initializer, *home.edit.constants)}
+        for tensor in scope.graph.initializer:
+            if tensor.name in taken:
+                reason = f"IR version {self.session.ir_after} knows no initializers in subgraphs, and the name is taken"
+                self._work.refusals.append(
+                    Refusal("initializer", "", tensor.name, 0, opsets.DOWN, reason, "--ir-version 4", scope.path)
+                )
+            home.edit.constants.append(tensor)
+            scope.edit.dropped.add(tensor.name)
 
     def _fate(self, domain: str, operator: str, opset: int) -> Fate:
         holds = opsets.may_hold_graphs(operator, domain)

@@ -100,6 +100,11 @@ def ml_opset_of(opset: int) -> int:
     return next((ml for _, release, ml in _releases() if release >= opset), _releases()[-1][2])
 
 
+def opset_of_ml(ml_opset: int) -> int:
+    """The ai.onnx opset of the first ONNX release (from 1.4 on) that had this ai.onnx.ml opset."""
+    return max(9, next((release for _, release, ml in _releases() if ml >= ml_opset), latest()))
+
+
 @lru_cache(maxsize=1)
 def newest_ir_version() -> int:
     """The newest IR version that the installed onnx can write."""

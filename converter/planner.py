@@ -47,7 +47,7 @@ class Planner:
         self.read = read
         self.report = report
         self.attribution = Attribution()
-        self.session = Session(model.ir_version or 3, ir_version, Names(names), read)
+        self.session = Session(model.ir_version or 3, ir_version, Names(names), read, lambda: calls.used_names(model))
         self.facts = Facts(self._infer, len(model.graph.node))
         self.asked = False
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
@@ -124,27 +124,10 @@ class Planner:
         ]  # fmt: skip
 
     def _initializers_to_inputs(self, edit: ModelEdit) -> None:
-        """Up to IR version 3 every initializer is an input too, and only the main graph has any."""
+        """Up to IR version 3 every initializer is an input too."""
         main = edit.graph
         graph = self.model.graph
         given = {value.name for value in graph.input}
-        for nested in main.walk():
-            if nested is not main and isinstance(nested.graph, GraphProto) and nested.graph.initializer:
-                self._hoist(nested, main)
         for tensor in [*graph.initializer, *main.constants]:
             if tensor.name not in given and tensor.name not in main.dropped:
                 main.inputs.append(view.typed(tensor.name, tensor.data_type, tensor.dims))
-
-    def _hoist(self, nested: GraphEdit, main: GraphEdit) -> None:
-        taken = {tensor.name for tensor in (*self.model.graph.initializer, *main.constants)}
-        for tensor in nested.graph.initializer:
-            if tensor.name in nested.dropped:
-                continue
-            if tensor.name in taken:
-                self.report.refusals.append(
-                    Refusal("initializer", "", tensor.name, 0, opsets.DOWN,
-                            f"IR version {self.ir_version} knows no initializers in subgraphs, and the name is taken",
-                            "--ir-version 4, or rename the initializer")
-                )  # fmt: skip
-            main.constants.append(tensor)
-            nested.dropped.add(tensor.name)

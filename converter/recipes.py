@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import AttributeProto, NodeProto
 
+from onnx_convert import opsets
+
 if TYPE_CHECKING:
     import numpy
 
@@ -121,8 +123,11 @@ class Recipes:
             return
 
         def place_of(name: str) -> int | str:
+            if name in places:
+                place: int = places[name]
+                return place
             ending: str = name if name in constants else name[len(base) :]
-            return places.get(name, ending)
+            return ending
 
         templates = [
             _Template(
@@ -161,6 +166,8 @@ def _write(recipe: _Recipe, node: NodeProto, names: list[str], scope: Scope) -> 
             new.CopyFrom(node)
             del new.input[:], new.output[:], new.attribute[:]
             new.op_type = template.proto.op_type
+            if opsets.normalise(new.domain) != opsets.normalise(template.proto.domain):
+                new.domain = template.proto.domain
             new.attribute.extend(template.proto.attribute)
         else:
             new.CopyFrom(template.proto)

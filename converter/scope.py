@@ -52,7 +52,12 @@ class Session:
     """What all scopes of one conversion share."""
 
     def __init__(
-        self, ir_before: int, ir_after: int, names: Names, read: Callable[[TensorProto], TensorProto]
+        self,
+        ir_before: int,
+        ir_after: int,
+        names: Names,
+        read: Callable[[TensorProto], TensorProto],
+        find_read: Callable[[], set[str]],
     ) -> None:
         self.ir_before = ir_before
         self.ir_after = ir_after
@@ -60,6 +65,15 @@ class Session:
         self.read = read
         self.took_ir3_initializer = False
         self.used: set[str] = set()  # by nodes that adapters wrote
+        self._find_read = find_read
+        self._read_names: set[str] | None = None
+
+    @property
+    def read_names(self) -> set[str]:
+        """Every name that a node or a graph output of the source uses."""
+        if self._read_names is None:
+            self._read_names = self._find_read()
+        return self._read_names
 
 
 class Scope:
@@ -167,8 +181,18 @@ class Scope:
             self.listener.heard("elements", name, _elements(answer))
         return answer
 
+    def is_read(self, name: str) -> bool:
+        """Whether a value is used by any node, or is an output of a graph; always true of one that is not the source's
+        own."""
+        answer: bool = self.ask("read", name)
+        if self.listener is not None:
+            self.listener.heard("read", name, answer)
+        return answer
+
     def ask(self, what: str, name: str) -> Any:
         """One of these questions, by name."""
+        if what == "read":
+            return name in self.session.read_names or not self.defines(name)
         if what == "type":
             return self._type_of(name)
         return self._spelled(name) if what == "spelled" else _elements(self._constant(name))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import onnx
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, TensorProto, numpy_helper
 
 from onnx_convert import opsets
 
@@ -167,6 +167,10 @@ class Node:
         """Whether an output is there and named."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
+    def is_read(self, index: int) -> bool:
+        """Whether anybody uses an output. For one that nobody does, an adapter may return None."""
+        return self.uses_output(index) and self.scope.is_read(self.proto.output[index])
+
     # ---- facts that are needed
 
     def rank(self, index: int) -> int:
@@ -239,6 +243,11 @@ class Node:
                 unknown=True,
             )
         return attribute_value(attribute)
+
+    def tensor(self, name: str) -> numpy.ndarray[Any, Any] | None:
+        """The elements of a TENSOR attribute, None if the node does not have it."""
+        held: TensorProto | None = self.attr(name)
+        return None if held is None else numpy_helper.to_array(self.scope.session.read(held))
 
     def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
         """This node cannot cross: says why, and what the user can do."""

@@ -54,7 +54,8 @@ def evaluate(model: ModelProto, feeds: Feeds) -> Evaluation:
         session = _session(model)
     except (Fail, InvalidGraph, NotImplemented) as unfit:  # invalid: its own Casts around float16, below opset 6
         return Evaluation(run_reference(model, feeds), REFERENCE, str(unfit))
-    return Evaluation(list(session.run(None, dict(feeds))), ONNXRUNTIME)
+    own = {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in feeds.items()}
+    return Evaluation(list(session.run(None, own)), ONNXRUNTIME)  # BatchNormalization in training writes to its inputs
 
 
 def _session(model: ModelProto) -> onnxruntime.InferenceSession:

@@ -272,3 +272,15 @@ def test_floats_fall_on_the_same_side_of_a_threshold_of_double(mode: str, target
         floats = np.array([near, np.nextafter(near, infinity), np.nextafter(near, -infinity), 0.0], dtype=np.float32)
         compare_floats = COMPARISONS[mode]
         assert (compare_floats(floats.astype(np.float64), threshold) == compare_floats(floats, rounded)).all()
+
+
+def test_two_nodes_alike() -> None:
+    row = encoder("", 2, 1, WORDS, FLT, keys_strings=CAB, values_floats=[0.5, 2.0, -1.0])
+    model = row.model()
+    again = model.graph.node.add()
+    again.CopyFrom(model.graph.node[0])
+    again.name, again.output[0] = "again", "y_again"
+    model.graph.output.add(name="y_again", type=model.graph.output[0].type)
+    result = onnx_convert.convert(model, to={ML: 1}).model
+    assert [(n.op_type, n.domain) for n in result.graph.node] == [("LabelEncoder", ML), ("Gather", "")] * 2
+    assert compare(run(model, {"x": WORDS}), run(result, {"x": WORDS})) is None

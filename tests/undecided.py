@@ -26,22 +26,20 @@ UNDECIDED = """
 ai.onnx 7 down: Acos Asin Atan Cos Multinomial Sin Tan
 ai.onnx 8 down: Expand Scan
 ai.onnx 9 down: Acosh Asinh Atanh Compress ConstantOfShape Cosh Erf EyeLike IsNaN MaxUnpool MeanVarianceNormalization
-  NonZero OneHot Scan Scatter Shrink Sign Sinh TfIdfVectorizer Where
-ai.onnx 9 up: Scan
+  NonZero OneHot Scatter Shrink Sign Sinh TfIdfVectorizer Where
 ai.onnx 10 down: ConvInteger DequantizeLinear IsInf MatMulInteger Mod NonMaxSuppression QLinearConv QLinearMatMul
   QuantizeLinear ReverseSequence RoiAlign StringNormalizer ThresholdedRelu
-ai.onnx 11 down: BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND If Loop Range
-  Round Scan ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
-  SequenceLength SplitToSequence Unique
+ai.onnx 11 down: BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND Range Round
+  ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
+  SplitToSequence Unique
 ai.onnx 12 down: Celu Einsum GreaterOrEqual LessOrEqual NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
-ai.onnx 13 down: DequantizeLinear If Loop QuantizeLinear
+ai.onnx 13 down: DequantizeLinear QuantizeLinear
 ai.onnx 13 up: Erf
-ai.onnx 14 down: HardSwish Identity Trilu
+ai.onnx 14 down: HardSwish Trilu
 ai.onnx 15 down: Bernoulli CastLike Optional OptionalGetElement OptionalHasElement
-ai.onnx 16 down: GridSample Identity If Loop
+ai.onnx 16 down: GridSample
 ai.onnx 17 down: BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap
-ai.onnx 18 down: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im GroupNormalization Mish
-  OptionalGetElement OptionalHasElement
+ai.onnx 18 down: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im Mish
 ai.onnx 19 down: DeformConv DequantizeLinear QuantizeLinear
 ai.onnx 19 up: QuantizeLinear
 ai.onnx 20 down: AffineGrid Gelu ImageDecoder RegexFullMatch StringConcat StringSplit

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -89,11 +89,16 @@ def workload(name: str, *arguments: object) -> dict[str, float]:
     return found
 
 
-def in_turns(rounds: int, **commands: list[str | Path]) -> dict[str, Cost]:
-    """The median cost of each command, run one after the other and again; an unmeasured round warms the files."""
+def in_turns(rounds: int, results: Sequence[Path] = (), **commands: list[str | Path]) -> dict[str, Cost]:
+    """The median cost of each command, run one after the other and again; an unmeasured round warms the files.
+
+    `results` are deleted before each run, off the clock: making a file costs something else than replacing one.
+    """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
+            for path in results:
+                path.unlink(missing_ok=True)
             cost = process(command)
             if number:
                 costs[name].append(cost)
@@ -110,18 +115,19 @@ def convert(source: Path, destination: Path, opset: int = 13) -> list[str | Path
 
 def files(size: Size, folder: Path, *, cpp: bool) -> Iterator[Row]:
     """A single file: time beside cp and an import, and memory at three sizes."""
-    source, out = folder / "model.onnx", folder / "out.onnx"
+    source = folder / "model.onnx"
+    out, copy, saved = results = [folder / name for name in ("out.onnx", "copy.onnx", "saved.onnx")]
     for megabytes in size.megabytes:
         workload("make_file", source, megabytes)
         commands = {
             "convert": convert(source, out),
-            "cp": ["cp", source, folder / "copy.onnx"],
+            "cp": ["cp", source, copy],
             "import": IMPORT,
         }
         timed = megabytes == size.megabytes[1]
         if timed:
-            commands["load and save"] = [sys.executable, WORKLOADS, "load_and_save", source, folder / "saved.onnx"]
-        cost = in_turns(size.rounds if timed else 1, **commands)
+            commands["load and save"] = [sys.executable, WORKLOADS, "load_and_save", source, saved]
+        cost = in_turns(size.rounds if timed else 1, results, **commands)
         if timed:
             floor = cost["cp"].seconds + cost["import"].seconds
             beside = f"cp {cost['cp'].seconds:.2f} s + import onnx {cost['import'].seconds:.2f} s"
@@ -129,7 +135,7 @@ def files(size: Size, folder: Path, *, cpp: bool) -> Iterator[Row]:
             yield Row(f"{megabytes} MB in one file, 12 to 13", f"{took:.2f} s", beside, took / floor, 1.5)
             rivals = {"onnx.load and onnx.save": cost["load and save"]}
             if cpp:
-                rivals["C++ converter"] = process([sys.executable, WORKLOADS, "cpp", source, folder / "saved.onnx"])
+                rivals["C++ converter"] = process([sys.executable, WORKLOADS, "cpp", source, saved])
             for name, rival in rivals.items():
                 text = f"{name}: {rival.seconds:.2f} s, {rival.peak / MB:.0f} MB"
                 yield Row("  beside", f"{took:.2f} s", text, took / rival.seconds, 1.0)
@@ -145,16 +151,14 @@ def external(size: Size, folder: Path) -> Iterator[Row]:
     workload("make_external", source, size.external)
     data, other = folder / "external.onnx.data", folder / "other"
     other.mkdir()
-
-    def fresh(command: list[str | Path]) -> list[str | Path]:
-        """A data file is not replaced unasked, so it goes before."""
-        return ["sh", "-c", f'rm -rf "{other}"/*; exec "$@"', "sh", *command]
-
+    outs = [folder / "out.onnx", other / "out.onnx"]
+    copies = [other / data.name, folder / "copy.data"]
     cost = in_turns(
         size.rounds,
-        same=convert(source, folder / "out.onnx"),
-        other=fresh(convert(source, other / "out.onnx")),
-        cp=["cp", data, folder / "copy.data"],
+        [*outs, *copies],
+        same=convert(source, outs[0]),
+        other=convert(source, outs[1]),
+        cp=["cp", data, copies[1]],
         **{"import": IMPORT},
     )
     base, copying = cost["import"].seconds, cost["cp"].seconds

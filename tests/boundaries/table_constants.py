@@ -47,12 +47,12 @@ CONSTANTS: list[Row] = [
     ),
     *(
         rewrites(
-            f"Constant {name}",
+            f"Constant {made}",
             25,
             1,
-            f"(int32 x) => (int32 y) {{ f = Constant<{name}={value}>() y = Cast<to=6>(f) z = Identity(x) }}",
+            f"(int32 x) => (int32{y} y, int32 z) {{ f = Constant<{made}>() y = Cast<to=6>(f) z = Identity(x) }}",
         )
-        for name, value in (("value_float", "0.5"), ("value_floats", "[0.5]"))
+        for made, y in (("value_float=7.5", ""), ("value_floats=[7.5]", "[1]"))
     ),
 ]
 

@@ -9,27 +9,27 @@ from boundaries.rows import Row, keeps, refuses, rewrites
 # ---- If
 
 
+FLAT = "float[?]"
+
+
 def branches(y: str, then: str, other: str, condition: str = "bool") -> str:
-    """An If whose branches take the outer x (2, 3); each is "type: expression"."""
-    a_type, a = then.split(": ")
-    b_type, b = other.split(": ")
+    """An If whose branches take the outer x (2, 3), each "type: expression"; what comes out is flat if it says so."""
+    (a_type, a), (b_type, b) = then.split(": "), other.split(": ")
+    constant = f"<int64[1] k = {{{-1 if y == FLAT else 0}}}> " if "k)" in other else ""
+    result, after = ("f", "y = Reshape(f, k) ") if y == FLAT else ("y", "")
     return (
-        f"({condition} c, float[2,3] x) => ({y} y) {{ y = If(c) <"
-        f"then_branch = t () => ({a_type} a) {{ a = {a} }}, else_branch = e () => ({b_type} b) {{ b = {b} }}> }}"
+        f"({condition} c, float[2,3] x) => ({y} y) {constant}{{ {result} = If(c) <"
+        f"then_branch = t () => ({a_type} a) {{ a = {a} }}, else_branch = e () => ({b_type} b) {{ b = {b} }}> {after}}}"
     )
 
 
-ALIKE = branches("float[2,3]", "float[2,3]: Neg(x)", "float[2,3]: Abs(x)")
-RANKS = branches("float", "float[2,3]: Neg(x)", "float[6]: Reshape(x, k)").replace(
-    "(float y)", "(float[] y) <int64[1] k = {6}>"
-)
-SIZES = branches("float[M,3]", "float[2,3]: Neg(x)", "float[4,3]: Concat<axis=0>(x, x)")
-EMPTY = branches("float[M,3]", "float[2,3]: Neg(x)", "float[0,3]: Slice(x, k, k)").replace(
-    "(float[M,3] y)", "(float[M,3] y) <int64[1] k = {0}>"
-)
-SCALAR = branches("float[]", "float: ReduceSum<keepdims=0>(x)", "float[2,3]: Neg(x)")
-ONE_ELEMENT = branches("float[M,3]", "float[2,3]: Neg(x)", "float[4,3]: Concat<axis=0>(x, x)", "bool[1]")
-
+TWICE = "float[2,3]: Add(x, x)"
+ALIKE = branches("float[2,3]", TWICE, "float[2,3]: Mul(x, x)")
+RANKS = branches(FLAT, TWICE, "float[6]: Reshape(x, k)")
+SCALAR = branches(FLAT, "float: ReduceSum<keepdims=0>(x)", "float[6]: Reshape(x, k)")
+SIZES = branches("float[M,3]", TWICE, "float[4,3]: Concat<axis=0>(x, x)")
+EMPTY = branches("float[M,3]", TWICE, "float[0,3]: Slice(x, k, k)")
+ONE_ELEMENT = branches("float[M,3]", TWICE, "float[4,3]: Concat<axis=0>(x, x)", "bool[1]")
 PARTS = ["Not", "Loop", "Loop", "Reshape", "Reshape", "Concat", "Reshape", "Reshape", "Concat", "Reshape"]
 
 IFS: list[Row] = [
@@ -40,14 +40,16 @@ IFS: list[Row] = [
         "If of unknown shapes",
         11,
         10,
-        branches("float[]", "float[]: Neg(x)", "float[]: Reshape(x, s)").replace("x)", "x, int64[?] s)", 1),
-        feeds={"s": [2, 3]},
+        """(bool c, float[2,3] x, int64[?] s, int64[1] k) => (float[?] y) { f = If(c) <
+            then_branch = t () => (float[] a) { a = Reshape(x, k) },
+            else_branch = e () => (float[] b) { b = Reshape(x, s) }> y = Reshape(f, k) }""",
+        feeds={"s": [3, 2], "k": [-1]},
     ),
     *(
         rewrites(f"If of two {what}, {condition}", 11, low, graph, feeds={"c": condition})
         for what, graph in {"ranks": RANKS, "sizes": SIZES, "counts": EMPTY, "scalars": SCALAR}.items()
         for condition in (True, False)
-        for low in (10, 7)
+        for low in (10, 7 if what == "sizes" else 9)
     ),
     rewrites("If of two sizes", 12, 10, SIZES, into=PARTS),
     rewrites("If of two sizes by one element", 11, 9, ONE_ELEMENT, feeds={"c": [True]}),
@@ -56,7 +58,7 @@ IFS: list[Row] = [
         11,
         10,
         """(bool c, float[2,3] x) => (float[2] y, float[?,3] z) { y, z = If(c) <
-            then_branch = t () => (float[2] a, float[2,3] b) { a = ReduceSum<axes=[1],keepdims=0>(x) b = Abs(x) },
+            then_branch = t () => (float[2] a, float[2,3] b) { a = ReduceSum<axes=[1],keepdims=0>(x) b = Add(x, x) },
             else_branch = e () => (float[2] f, float[4,3] g) { f = ReduceMax<axes=[1],keepdims=0>(x)
                 g = Concat<axis=0>(x, x) }> }""",
     ),
@@ -64,29 +66,29 @@ IFS: list[Row] = [
         "If of sequences",
         13,
         12,
-        """(bool c, float[2] x) => (float[2] y) <int64 k = {0}> { s = If(c) <
-            then_branch = t () => (seq(float[2]) a) { a = SequenceConstruct(x) },
-            else_branch = e () => (seq(float[2]) b) { b = SequenceConstruct(x, x) }> y = SequenceAt(s, k) }""",
-        because="seq(tensor(float))",
+        """(bool c, double[2] x) => (double[2] y) <int64 k = {0}> { s = If(c) <
+            then_branch = t () => (seq(double[2]) a) { a = SequenceConstruct(x) },
+            else_branch = e () => (seq(double[2]) b) { b = SequenceConstruct(x, x) }> y = SequenceAt(s, k) }""",
+        because="seq(tensor(double))",
     ),
 ]
 
 # ---- Loop
 
-COUNTED = """(int64 m, float[2] x) => (float[?,2] y) { y = Loop(m, "") <body = b (int64 i, bool going) =>
-    (bool on, float[2] v) { on = Identity(going) f = Cast<to=1>(i) v = Add(x, f) }> }"""
-CONDITIONAL = """(bool c, float[2] x) => (float[?,2] y, int64[?] z) <int64 m = {3}> { y, z = Loop(m, c) <body = b
-    (int64 i, bool going) => (bool on, float[2] v, int64 w) { on = Not(going) v = Neg(x) w = Identity(i) }> }"""
+COUNTED = """(int64 m, float[2] x) => (int64[?] y, float[?,2] z) { y, z = Loop(m, "") <body = b (int64 i, bool going) =>
+    (bool on, int64 w, float[2] v) { on = Identity(going) w = Add(i, i) v = Add(x, x) }> }"""
+CONDITIONAL = """(bool c, float[2] x, int64 m) => (float[?,2] y, int64[?] z) { y, z = Loop(m, c) <body = b
+    (int64 i, bool going) => (bool on, float[2] v, int64 w) { on = Not(going) v = Mul(x, x) w = Identity(i) }> }"""
 CARRYING = """(int64 m, float[2] x) => (float[2] l, float[?,2] y) { l, y = Loop(m, "", x) <body = b
     (int64 i, bool going, float[2] s) => (bool on, float[2] t, float[2] v) { on = Identity(going) t = Add(s, x)
-        v = Neg(s) }> }"""
+        v = Mul(s, s) }> }"""
 
 LOOPS: list[Row] = [
     rewrites("Loop that carries nothing", 11, 10, COUNTED, into=["Loop"], feeds={"m": 3}),
     rewrites("Loop that carries nothing", 13, 7, COUNTED, into=["Loop"], feeds={"m": 3}),
     rewrites("Loop that carries nothing and has no step", 11, 9, COUNTED, into=["Loop"], feeds={"m": 0}),
-    rewrites("Loop that carries nothing under a condition", 11, 9, CONDITIONAL, into=["Loop"]),
-    rewrites("Loop that carries nothing under a condition", 21, 7, CONDITIONAL, into=["Loop"]),
+    rewrites("Loop that carries nothing under a condition", 11, 9, CONDITIONAL, into=["Loop"], feeds={"m": 3}),
+    rewrites("Loop that carries nothing under a condition", 21, 7, CONDITIONAL, into=["Loop"], feeds={"m": 3}),
     keeps("Loop that carries a value", 11, 7, CARRYING, feeds={"m": 3}),
     keeps("Loop that carries a value", 7, 25, CARRYING, feeds={"m": 3}),
     keeps("Loop that carries a value", 25, 9, CARRYING, feeds={"m": 0}),
@@ -94,10 +96,10 @@ LOOPS: list[Row] = [
         "Loop that carries a sequence",
         13,
         11,
-        """(int64 m, float[2] x) => (float[?] y) { e = SequenceEmpty() s = Loop(m, "", e) <body = b
-            (int64 i, bool going, seq(float[2]) t) => (bool on, seq(float[2]) u) { on = Identity(going)
+        """(int64 m, double[2] x) => (double[?] y) { e = SequenceEmpty<dtype=11>() s = Loop(m, "", e) <body = b
+            (int64 i, bool going, seq(double[2]) t) => (bool on, seq(double[2]) u) { on = Identity(going)
                 u = SequenceInsert(t, x) }> y = ConcatFromSequence<axis=0>(s) }""",
-        because="seq(tensor(float))",
+        because="seq(tensor(double))",
         feeds={"m": 3},
     ),
 ]
@@ -125,13 +127,14 @@ def batch(attributes: str, first: str = '""', more: str = "") -> str:
 
 PAIR = """(int64 n, float[4,3] x, int64[4] k) => (int64 m, float[4,3] y, float[4] z, int64[4] w) {
     m, y, z, w = Scan(n, x, k) <num_scan_inputs=2, scan_input_directions=[0,1], scan_output_directions=[1,0,1], body = b
-        (int64 o, float[3] e, int64 f) => (int64 p, float[3] v, float g, int64 q) { p = Add(o, f) v = Neg(e)
+        (int64 o, float[3] e, int64 f) => (int64 p, float[3] v, float g, int64 q) { p = Add(o, f) v = Mul(e, e)
             g = ReduceSum<axes=[0],keepdims=0>(e) q = Sub(o, f) }> }"""
-NO_STATE = "(float[4,3] x) => (float[4,3] y) { y = Scan(x) <num_scan_inputs=1, body = b (float[3] e) => (float[3] v) { v = Neg(e) }> }"
+NO_STATE = """(float[4,3] x) => (float[4,3] y) { y = Scan(x) <num_scan_inputs=1, body = b
+    (float[3] e) => (float[3] v) { v = Mul(e, e) }> }"""
 NO_STACK = """(float[3] h, float[4,3] x) => (float[3] l) { l = Scan(h, x) <num_scan_inputs=1, body = b
     (float[3] s, float[3] e) => (float[3] t) { t = Add(s, e) }> }"""
-CUBE = """(float[3,4,2] x) => (float[3,2,4] y) { y = Scan(x) <num_scan_inputs=1, scan_input_axes=[A], scan_output_axes=[B],
-    scan_output_directions=[D], body = b (float[3,2] e) => (float[3,2] v) { v = Neg(e) }> }"""
+CUBE = """(float[3,4,2] x) => (float[3,2,4] y) { y = Scan(x) <num_scan_inputs=1, scan_input_axes=[A],
+    scan_output_axes=[B], scan_output_directions=[D], body = b (float[3,2] e) => (float[3,2] v) { v = Mul(e, e) }> }"""
 
 
 def cube(axis: int, to: int, reverse: int = 0) -> str:

@@ -19,7 +19,8 @@ def constant(x: str, y: str, pads: str, mode: str = "", more: str = "", dtype: s
     inputs, _, made = more.partition("|")
     written = f'<mode="{mode}">' if mode else ""
     made = f", {made}" if made else ""
-    return f"({dtype}[{x}] x) => ({dtype}[{y}] y) <int64[{count}] p = {{{pads}}}{made}> {{ y = Pad{written}(x, p{inputs}) }}"
+    made = f"<int64[{count}] p = {{{pads}}}{made}>"
+    return f"({dtype}[{x}] x) => ({dtype}[{y}] y) {made} {{ y = Pad{written}(x, p{inputs}) }}"
 
 
 RANK = {"ranks": "rank"}

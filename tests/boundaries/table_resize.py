@@ -190,7 +190,7 @@ EMPTY: list[Row] = [
     rewrites(f"{R} without empty inputs", 11, 13, resize("", "1,2,8,12", "1,1,2,2", empty="e"), into=[R]),
     rewrites(f"{R} without empty inputs", 11, 25, resize("", "1,2,8,12", sizes="1,2,8,12", empty="e"), into=[R]),
     rewrites(f"{R} with empty inputs", 13, 11, resize("", "1,2,8,12", "1,1,2,2"), into=[R]),
-    rewrites(f"{R} with empty inputs", 13, 11, resize("", "1,2,8,12", sizes="1,2,8,12"), into=[R]),
+    rewrites(f"{R} with empty inputs, to sizes", 13, 11, resize("", "1,2,8,12", sizes="1,2,8,12"), into=[R]),
 ]
 
 AXES = "axes=[2,3]"
@@ -286,17 +286,12 @@ TO_18: list[Row] = [
     ),
 ]
 
-# Upsample-7 has no inference where it does not know the rank; behind Flatten it does.
-RANKED = (
-    '(float[4,6] x) => (float[8,18] y) <float[2] s = {{2.0,3.0}}> {{ f = Flatten(x) y = Upsample<mode="{}">(f, s) }}'
-)
 UPSAMPLE: list[Row] = [
     *(
         rewrites(f"{U} {mode}", 9, target, old(U, mode, "1,1,2,3", "1,2,8,18"), into=[U if target < 10 else R])
         for mode in ("nearest", "linear")
-        for target in (10, 11, 19)
+        for target in (7, 10, 11, 19)
     ),
-    *(rewrites(f"{U} {mode}", 9, 7, RANKED.format(mode), into=["Flatten", U]) for mode in ("nearest", "linear")),
     rewrites(
         f"{U} attribute",
         7,
@@ -326,7 +321,7 @@ UPSAMPLE: list[Row] = [
             9,
             6,
             old(U, mode, "2,1,3", "4,3,12", "2,3,4"),
-            may_refuse={"*": "exists only from", "ranks": "rank"},
+            may_refuse={"*": "exists only from"},
         )
         for mode in ("nearest", "linear")
     ),

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from boundaries.rows import Row, keeps, refuses, rewrites
+from boundaries.rows import Row, keeps, rewrites
 
 REDUCTIONS = {"add": 16, "mul": 16, "max": 18, "min": 18}
 
 
 def elements(x: str, i: str, attributes: str, constant: str = "", dtype: str = "double") -> str:
-    """`constant` are the indices, if they are not computed. onnxruntime has no reductions in float16, hence the double."""
+    """`constant` are the indices, if they are not computed. In double, as onnxruntime does not reduce float16."""
     made = f"<int64[{i}] i = {{{constant}}}>" if constant else ""
     more = "" if constant else f", int64[{i}] i"
     graph = f"({dtype}[{x}] x{more}, {dtype}[{i}] u) => ({dtype}[{x}] y)"
@@ -25,8 +25,7 @@ def rows(x: str, i: str, u: str, attributes: str, constant: str = "", dtype: str
     return f"{graph} {made} {{ y = ScatterND{written}(x, i, u) }}"
 
 
-NUMBER = {"dims": "number", "ranks": "number"}
-RANK = {"ranks": "number"}
+RANK = {"ranks": "rank"}
 
 ELEMENTS: list[Row] = [
     rewrites(
@@ -65,7 +64,6 @@ ELEMENTS: list[Row] = [
                 15,
                 elements("4,3", "3,2", f'reduction="{name}"'),
                 feeds={"i": [[0, 1], [0, -3], [3, 1]]},
-                may_refuse=NUMBER,
                 options={"exact": True},
             ),
             rewrites(
@@ -74,7 +72,6 @@ ELEMENTS: list[Row] = [
                 11,
                 elements("2,5", "2,3", f'axis=-1,reduction="{name}"'),
                 feeds={"i": [[4, 4, 4], [0, 1, 0]]},
-                may_refuse=NUMBER,
                 options={"exact": True},
             ),
             rewrites(
@@ -83,7 +80,6 @@ ELEMENTS: list[Row] = [
                 13,
                 elements("2,5", "2,1", f'axis=1,reduction="{name}"'),
                 feeds={"i": [[4], [0]]},
-                may_refuse=NUMBER,
                 into=["GatherElements", name.title(), "ScatterElements"],
             ),
             rewrites(
@@ -102,11 +98,25 @@ ELEMENTS: list[Row] = [
         )
     ),
     rewrites("ScatterElements add of int64", 16, 13, elements("5", "3", 'reduction="add"', "1,1,1", "int64")),
-    rewrites("ScatterElements add of nothing", 16, 13, elements("5", "0", 'reduction="add"'), may_refuse=NUMBER),
-    refuses(
-        "ScatterElements add of many", 16, 13, elements("5", "65", 'reduction="add"'), because="may repeat", feeds={"i": [0] * 65}
+    rewrites("ScatterElements add of nothing", 16, 13, elements("5", "0", 'reduction="add"')),
+    rewrites(
+        "ScatterElements add of many",
+        16,
+        11,
+        elements("3,5", "2,40", 'axis=1,reduction="add"'),
+        feeds={"i": [[1] * 40, [4, 2, -1, 0] * 10]},
+        options={"exact": True},
+        into=["Shape", "Gather", "Loop"],
     ),
-]  # fmt: skip
+    rewrites(
+        "ScatterElements mul of many, negative axis",
+        18,
+        15,
+        elements("3,5", "2,9", 'axis=-1,reduction="mul"'),
+        feeds={"i": [[1] * 9, [4, 2, -1] * 3]},
+        options={"exact": True},
+    ),
+]
 
 ROWWISE: list[Row] = [
     keeps("ScatterND", 16, 15, rows("4,3", "2,1", "2,3", ""), feeds={"i": [[1], [3]]}),
@@ -121,7 +131,7 @@ ROWWISE: list[Row] = [
                 15,
                 rows("4,3", "3,1", "3,3", f'reduction="{name}"'),
                 feeds={"i": [[1], [-3], [1]]},
-                may_refuse=NUMBER,
+                may_refuse=RANK,
                 options={"exact": True},
             ),
             rewrites(
@@ -130,7 +140,7 @@ ROWWISE: list[Row] = [
                 11,
                 rows("4,3", "2,2,2", "2,2", f'reduction="{name}"'),
                 feeds={"i": [[[0, 1], [0, 1]], [[3, 2], [0, 1]]]},
-                may_refuse=NUMBER,
+                may_refuse=RANK,
             ),
             rewrites(
                 f"ScatterND {name} of one row",
@@ -170,7 +180,11 @@ GATHER_ND: list[Row] = [
         into=["Concat", "GatherND"],
     ),
     rewrites(
-        "GatherND batch 1, constant", 13, 11, _gathered("9,3,4", "9,1", "9,4", 1, "1,2,0,0,1,2,-1,0,0"), into=["Concat", "GatherND"]
+        "GatherND batch 1, constant",
+        13,
+        11,
+        _gathered("9,3,4", "9,1", "9,4", 1, "1,2,0,0,1,2,-1,0,0"),
+        into=["Concat", "GatherND"],
     ),
     rewrites(
         "GatherND batch 1 of many",
@@ -196,10 +210,14 @@ GATHER_ND: list[Row] = [
         dims={"N": 2},
         feeds={"i": [[[0], [2]], [[1], [1]]]},
     ),
-    rewrites(
-        "GatherND batch of nothing", 13, 11, _gathered("N,3,4", "N,2,1", "?,2,4", 1), dims={"N": 0}
+    rewrites("GatherND batch of nothing", 13, 11, _gathered("N,3,4", "N,2,1", "?,2,4", 1), dims={"N": 0}),
+    keeps(
+        "GatherND",
+        11,
+        12,
+        "(float[2,3] x, int64[2,1] i) => (float[2,3] y) { y = GatherND(x, i) }",
+        feeds={"i": [[1], [0]]},
     ),
-    keeps("GatherND", 11, 12, "(float[2,3] x, int64[2,1] i) => (float[2,3] y) { y = GatherND(x, i) }", feeds={"i": [[1], [0]]}),
-]  # fmt: skip
+]
 
 ROWS = [*ELEMENTS, *ROWWISE, *GATHER_ND]

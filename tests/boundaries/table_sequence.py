@@ -11,10 +11,9 @@ PAIR = (
 TEXTS = "(string[2] x) => (int64 y) { s = SequenceConstruct(x) t = Identity(s) y = SequenceLength(t) }"
 NOTHING = "(float[2] x) => (int64 y) { s = SequenceEmpty() t = Identity(s) y = SequenceLength(t) }"
 OPTIONAL = "(float[2] x) => (float[2] y) { o = Optional(x) p = Identity(o) y = OptionalGetElement(p) }"
-ABSENT = "(float[2] x) => (bool y) {{ o = Optional{}() p = Identity(o) y = OptionalHasElement(p) }}"
-BRANCH = """(bool c, float[2] x) => (float[2] y) { o = Optional(x) p = If(c) <
-    then_branch = t () => (optional(float[2]) a) { a = Identity(o) },
-    else_branch = e () => (optional(float[2]) b) { b = Optional(x) }> y = OptionalGetElement(p) }"""
+BRANCH = """(bool c, double[2] x) => (double[2] y) { o = Optional(x) p = If(c) <
+    then_branch = t () => (optional(double[2]) a) { a = Identity(o) },
+    else_branch = e () => (optional(double[2]) b) { b = Optional(x) }> y = OptionalGetElement(p) }"""
 
 ROWS: list[Row] = [
     *(

@@ -75,7 +75,7 @@ AT_18: list[Row] = [
 
 
 def topk(x: str, y: str, attributes: str, k: str = "", dtype: str = "float") -> str:
-    """k is an attribute, a constant (k="2") or computed (k="?")."""
+    """The number k is an attribute, a constant (k="2") or computed (k="?")."""
     made = f"<int64[1] k = {{{k}}}>" if k.isdigit() else ""
     more, name = (", int64[1] k" if k == "?" else ""), (", k" if k else "")
     written = f"<{attributes}>" if attributes else ""
