@@ -2,7 +2,8 @@
 """Cast, CastLike.
 
 6: below, `to` is the name of the dtype; from 6 on its number in TensorProto.DataType.
-9: Cast takes and makes strings, as any operator that lost a dtype.
+9: Cast takes and makes strings, as other operators take dtypes that are new.
+15: CastLike is there.
 19: `saturate` tells what becomes of numbers beyond float8.
 24: `round_mode` tells how numbers are rounded to float8e8m0.
 """
@@ -29,6 +30,12 @@ def name_to_number(node: Node, op: Emitter) -> Value:
 def number_to_name(node: Node, op: Emitter) -> Value:
     """The number 1 becomes FLOAT."""
     return op.same(to=dtype_name(node.attr("to")).upper())
+
+
+@downgrade("CastLike", at=15)
+def cast_to_known_dtype(node: Node, op: Emitter) -> Value:
+    """The dtype of the other value is written down."""
+    return op.same(node.input(0), operator="Cast", to=node.dtype(1))
 
 
 @downgrade("Cast", "CastLike", at=19)

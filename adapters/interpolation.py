@@ -93,6 +93,11 @@ class Calculator:
         return calculate
 
 
+def whole(op: Emitter, number: Number) -> int | Value:
+    """A single whole number as such, or as int64."""
+    return op.Cast(number, to=INT64) if isinstance(number, Value) else int(number[0])
+
+
 def resample(node: Node, calc: Calculator, axes: list[Axis], rank: int, method: Method) -> Value:
     """The node's input, of that rank, resized along the given axes."""
     x = node.input(0)
@@ -189,8 +194,8 @@ def _rounded(calc: Calculator, at: Number, axis: Axis, how: str) -> Number:
 
 
 def _gather(calc: Calculator, x: Value, axis: Axis, index: Number, last: Number) -> Value:
-    op, whole = calc.op, _clipped(calc, index, last)
-    indices = op.Cast(whole, to=INT64) if isinstance(whole, Value) else op.const(whole.astype(numpy.int64))
+    op, near = calc.op, _clipped(calc, index, last)
+    indices = op.Cast(near, to=INT64) if isinstance(near, Value) else op.const(near.astype(numpy.int64))
     return op.Gather(x, indices, axis=axis.index)
 
 
@@ -216,20 +221,33 @@ def _cubic(calc: Calculator, at: Number, last: Number, method: Method) -> list[t
     low = calc.Floor(at)
     after = calc.Sub(at, low)
     before = calc.Sub(1, after)
-    a = method.cubic
-    far, near = (-4 * a, 8 * a, -5 * a, a), (1.0, 0.0, -a - 3, a + 2)
+    far, near = _far(method.cubic), _near(method.cubic)
     distances = (calc.Add(after, 1), after, before, calc.Add(before, 1))
     weights = [_polynomial(calc, d, terms) for d, terms in zip(distances, (far, near, near, far), strict=True)]
     taps = [calc.Add(low, step) for step in (-1, 0, 1, 2)]
     if method.exclude_outside:
-        away = [calc.Abs(calc.Sub(tap, _clipped(calc, tap, last))) for tap in taps]
-        inside = [calc.Sub(1, calc.Min(distance, 1)) for distance in away]
+        inside = [_inside(calc, tap, last) for tap in taps]
         weights = [calc.Mul(weight, mask) for weight, mask in zip(weights, inside, strict=True)]
         total = weights[0]
         for weight in weights[1:]:
             total = calc.Add(total, weight)
         weights = [calc.Div(weight, total) for weight in weights]
     return list(zip(taps, weights, strict=True))
+
+
+def _near(a: float) -> tuple[float, ...]:
+    """The cubic weight at a distance up to 1: coefficients from the constant one on."""
+    return 1.0, 0.0, -a - 3, a + 2
+
+
+def _far(a: float) -> tuple[float, ...]:
+    """The cubic weight at a distance from 1 to 2."""
+    return -4 * a, 8 * a, -5 * a, a
+
+
+def _inside(calc: Calculator, index: Number, last: Number) -> Number:
+    """1 for a whole number that is an index of the input, else 0."""
+    return calc.Sub(1, calc.Min(calc.Abs(calc.Sub(index, _clipped(calc, index, last))), 1))
 
 
 def _polynomial(calc: Calculator, at: Number, terms: tuple[float, ...]) -> Number:
@@ -257,37 +275,35 @@ def _extrapolated(node: Node, calc: Calculator, y: Value, at: Number, last: Numb
 
 
 def _filtered(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, method: Method) -> Value:
-    """One matrix of weights; its size depends on the scale, so that must be known."""
-    at = _coordinates(calc, axis, method.coordinates)
-    if isinstance(at, Value) or isinstance(axis.scale, Value) or isinstance(axis.length, Value):
-        node.refuse("`antialias` needs known sizes and scales", "give the input a shape", unknown=True)
-    op, weights = calc.op, _filter(at, int(axis.length[0]), float(axis.scale[0]), method)
-    if axis.index == rank - 2:
-        return op.MatMul(op.const(weights, node.dtype(0)), x)
-    turned = op.const(weights.T, node.dtype(0))
-    if axis.index == rank - 1:
-        return op.MatMul(x, turned)
-    swap = [*range(axis.index), rank - 1, *range(axis.index + 1, rank - 1), axis.index]
-    return op.Transpose(op.MatMul(op.Transpose(x, perm=swap), turned), perm=swap)
-
-
-def _filter(at: Array, length: int, scale: float, method: Method) -> Array:
-    """The weight of each element of the input (columns) in each of the output (rows)."""
-    reach = int(numpy.ceil((1 if method.mode == "linear" else 2) / scale)) + 1
-    indices = numpy.arange(-reach, length + reach)
-    distances = numpy.abs(indices - at.astype(numpy.float64)[:, None]) * scale
-    if method.mode == "linear":
-        weights = numpy.clip(1 - distances, 0, 1)
-    else:
-        a = method.cubic
-        near = ((a + 2) * distances - (a + 3)) * distances**2 + 1
-        far = ((a * distances - 5 * a) * distances + 8 * a) * distances - 4 * a
-        weights = numpy.where(distances <= 1, near, numpy.where(distances < 2, far, 0))
-    inside = (indices >= 0) & (indices < length)
+    """One matrix: the weight of each element of the input (columns), the edges repeated, in each of the output (rows)."""
+    op, stretch, last = calc.op, calc.Min(axis.scale, 1), calc.Sub(axis.length, 1)
+    reach = calc.Add(calc.Ceil(calc.Div(1 if method.mode == "linear" else 2, stretch)), 1)
+    number, _ = _numbers(op, whole(op, calc.Add(axis.length, calc.Mul(reach, 2))))
+    index = calc.Sub(number, reach)
+    at = _column(op, _coordinates(calc, axis, method.coordinates))
+    weights = _kernel(calc, calc.Mul(calc.Abs(calc.Sub(at, index)), stretch), method)
     if method.exclude_outside:
-        weights = weights * inside
-    folded = numpy.zeros((len(at), length))
-    for column, index in enumerate(numpy.clip(indices, 0, length - 1)):
-        folded[:, index] += weights[:, column]
-    weighed: Array = folded / folded.sum(axis=1, keepdims=True)
-    return weighed
+        weights = calc.Mul(weights, _inside(calc, index, last))
+    if isinstance(weights, Value):
+        weights = calc.Div(weights, op.at(12).ReduceSum(weights, axes=[1], keepdims=1))
+    else:
+        weights = weights / weights.sum(axis=1, keepdims=True)
+    swap = [*range(axis.index), rank - 1, *range(axis.index + 1, rank - 1), axis.index]
+    extended = _gather(calc, x, axis, index, last)
+    moved = extended if axis.index == rank - 1 else op.Transpose(extended, perm=swap)
+    matrix = op.Transpose(weights, perm=[1, 0]) if isinstance(weights, Value) else op.const(weights.T, node.dtype(0))
+    matrix = matrix if matrix.dtype == node.dtype(0) else op.Cast(matrix, to=node.dtype(0))
+    product = op.MatMul(moved, matrix)
+    return product if axis.index == rank - 1 else op.Transpose(product, perm=swap)
+
+
+def _column(op: Emitter, vector: Number) -> Number:
+    return op.at(12).Unsqueeze(vector, axes=[1]) if isinstance(vector, Value) else vector[:, None]
+
+
+def _kernel(calc: Calculator, distance: Number, method: Method) -> Number:
+    """The weight at a distance; the two pieces of the cubic one are 0 where they meet and where they end."""
+    if method.mode == "linear":
+        return calc.Max(calc.Sub(1, distance), 0)
+    near = _polynomial(calc, calc.Min(distance, 1), _near(method.cubic))
+    return calc.Add(near, _polynomial(calc, calc.Min(calc.Max(distance, 1), 2), _far(method.cubic)))

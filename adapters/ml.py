@@ -12,13 +12,11 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.adapters.shapes import FLOAT, INT64
-from onnx_convert.constants import numpy_helper  # type: ignore[attr-defined]  # only there may messages be made
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    import numpy
 
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
@@ -96,13 +94,13 @@ def _side(node: Node, side: str) -> tuple[list[Any], int]:
             return node.attr(f"{side}_{kind}"), dtype
     if not node.has(f"{side}_tensor"):
         node.refuse(f"there are no {side}", "the model is not valid")
-    return array(node, f"{side}_tensor").tolist(), node.attr(f"{side}_tensor").data_type
+    return node.tensor(f"{side}_tensor").tolist(), node.attr(f"{side}_tensor").data_type
 
 
 def _default(node: Node, dtype: int) -> Any:
     """What a key that is not listed becomes."""
     if node.has("default_tensor"):
-        return array(node, "default_tensor").reshape(-1)[0].tolist()
+        return node.tensor("default_tensor").reshape(-1)[0].tolist()
     if dtype in _DEFAULTS:
         return node.attr(_DEFAULTS[dtype])
     return -1 if "int" in dtype_name(dtype) else -0.0
@@ -139,13 +137,3 @@ def _look_up(node: Node, op: Emitter) -> Value:
 def label(op: Emitter, x: Value, classes: list[str], **default: Any) -> Value:
     """Integers as the strings that they index, or strings as their indices."""
     return op.node("LabelEncoder", x, at=1, domain=AI_ONNX_ML, classes_strings=classes, **default)[0]
-
-
-def array(node: Node, name: str) -> numpy.ndarray[Any, Any]:
-    """The elements of a tensor in an attribute."""
-    return numpy_helper.to_array(node.scope.session.read(node.attr(name)))
-
-
-def tensor(elements: numpy.ndarray[Any, Any]) -> Any:
-    """A tensor for an attribute."""
-    return numpy_helper.from_array(elements)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.interpolation import SIMPLE, Axis, Calculator, Method, resample, vector
+from onnx_convert.adapters.interpolation import SIMPLE, Axis, Calculator, Method, resample, vector, whole
 from onnx_convert.adapters.shapes import FLOAT, INT64, part
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import Value
@@ -165,7 +165,7 @@ def _axes(node: Node, calc: Calculator) -> list[Axis]:
         else:
             scale = _element(calc, scales or [], place)
             size = calc.Floor(calc.Mul(length, scale))
-        count = known if isinstance(known, int) else _whole(calc, size)
+        count = known if isinstance(known, int) else whole(calc.op, size)
         start = _element(calc, roi, place) if roi is not None else vector(0)
         end = _element(calc, roi, place + len(numbers)) if roi is not None else vector(1)
         found.append(Axis(axis, length, count, scale, start, end))
@@ -186,10 +186,6 @@ def _element(calc: Calculator, values: Value | list[float], place: int) -> Numbe
         return vector(values.constant[place])
     one = part(calc.op, values, place, place + 1)
     return one if values.dtype == FLOAT else calc.op.Cast(one, to=FLOAT)
-
-
-def _whole(calc: Calculator, number: Number) -> int | Value:
-    return calc.op.Cast(number, to=INT64) if isinstance(number, Value) else int(number[0])
 
 
 def _uniform_scale(node: Node, calc: Calculator) -> Number:

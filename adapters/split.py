@@ -81,15 +81,12 @@ def number_to_sizes(node: Node, op: Emitter) -> Value:
     if node.optional_input(_SIZES) is not None or number == 1:
         return op.same(*node.inputs, drop=("num_outputs",))
     length = x.shape[axis] if x.shape else None
-    if not isinstance(length, int):
-        return op.same(x, _sizes(op, size_at(op, op.Shape(x), axis), number), drop=("num_outputs",))
-    if length % number == 0:
+    if isinstance(length, int) and length % number == 0:
         return op.same(x, drop=("num_outputs",))
-    size = -(-length // number)
-    last = length - (number - 1) * size
-    if last < 0:
-        node.refuse(f"{length} elements do not make {number} parts of {size}", "the model is not valid: give sizes")
-    return op.same(x, op.const([size] * (number - 1) + [last]), drop=("num_outputs",))
+    if isinstance(length, int) and (last := length - (number - 1) * (size := -(-length // number))) >= 0:
+        return op.same(x, op.const([size] * (number - 1) + [last]), drop=("num_outputs",))
+    # Too few elements for so many parts is an error, but only when the node is run: it may stand in an unused branch.
+    return op.same(x, _sizes(op, size_at(op, op.Shape(x), axis), number), drop=("num_outputs",))
 
 
 def _sizes(op: Emitter, length: Value, number: int) -> Value:

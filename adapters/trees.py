@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.ml import array, label, tensor
+from onnx_convert.adapters.ml import label
 from onnx_convert.adapters.shapes import FLOAT
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
@@ -46,7 +46,7 @@ def tensors_to_floats(node: Node, op: Emitter) -> Value:
     tensors = [attribute.name for attribute in node.proto.attribute if attribute.name.endswith(_TENSOR)]
     lists = {}
     for name in (full.removesuffix(_TENSOR) for full in tensors):
-        numbers = array(node, name + _TENSOR)
+        numbers = node.tensor(name + _TENSOR)
         if name == "nodes_values":
             numbers = _float_thresholds(node, numbers)
         elif numbers.dtype == numpy.float64 and name != "nodes_hitrates":
@@ -109,15 +109,15 @@ class Ensemble:
             domain=AI_ONNX_ML,
             tree_roots=self.roots,
             nodes_featureids=features,
-            nodes_modes=tensor(numpy.array(modes, dtype=numpy.uint8)),
-            nodes_splits=tensor(numpy.array(splits, dtype=kind)),
+            nodes_modes=numpy.array(modes, dtype=numpy.uint8),
+            nodes_splits=numpy.array(splits, dtype=kind),
             nodes_missing_value_tracks_true=missing if any(missing) else None,
             nodes_truenodeids=true,
             nodes_trueleafs=map(int, true_leaves),
             nodes_falsenodeids=false,
             nodes_falseleafs=map(int, false_leaves),
             leaf_targetids=[target for target, _ in self.leaves],
-            leaf_weights=tensor(numpy.array([weight for _, weight in self.leaves], dtype=kind)),
+            leaf_weights=numpy.array([weight for _, weight in self.leaves], dtype=kind),
             **attributes,
         )[0]
 
@@ -252,7 +252,7 @@ def _ensemble(node: Node, votes: str, weights: Numbers, aggregate: str, work: in
 def _numbers(node: Node, name: str) -> Numbers:
     """Numbers that are a list of floats or a tensor; none, if they are not given."""
     if node.has(name + _TENSOR):
-        return array(node, name + _TENSOR)
+        return node.tensor(name + _TENSOR)
     return numpy.array(node.attr(name) or [], dtype=numpy.float32)
 
 
@@ -296,7 +296,7 @@ def regress_by_nodes(node: Node, op: Emitter) -> Value:
 
 def _merged(node: Node) -> tuple[list[list[Any]], list[tuple[int, int, int, float]]]:
     """The rows of the table of nodes, and those of the table of votes. A node with two parents is written twice."""
-    modes, splits, weights = (array(node, n).tolist() for n in ("nodes_modes", "nodes_splits", "leaf_weights"))
+    modes, splits, weights = (node.tensor(n).tolist() for n in ("nodes_modes", "nodes_splits", "leaf_weights"))
     features, targets = node.attr("nodes_featureids"), node.attr("leaf_targetids")
     missing = node.attr("nodes_missing_value_tracks_true") or [0] * len(modes)
     sides = [(node.attr(f"nodes_{side}nodeids"), node.attr(f"nodes_{side}leafs")) for side in ("true", "false")]
@@ -336,7 +336,7 @@ def _sets(node: Node, modes: list[int]) -> dict[int, list[float]]:
     if not node.has("membership_values"):
         return {}
     found: list[list[float]] = [[]]
-    for value in array(node, "membership_values").tolist():
+    for value in node.tensor("membership_values").tolist():
         if math.isnan(value):
             found.append([])
         else:

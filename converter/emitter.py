@@ -11,21 +11,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy
-from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto, helper, numpy_helper
-from onnx.defs import OpSchema
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    TensorShapeProto,
+    TypeProto,
+    helper,
+    numpy_helper,
+)
 
 from onnx_convert import opsets
+from onnx_convert.attributes import attribute, set_attributes
 from onnx_convert.errors import InternalError
+from onnx_convert.facts import nothing_known
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
-from onnx_convert.site import Value
+from onnx_convert.scope import Scope
+from onnx_convert.site import Node, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
     from onnx import FunctionProto
 
-    from onnx_convert.scope import Scope
-    from onnx_convert.site import Node
 
 Outcome = Value | tuple["Value | None", ...]
 Emitted = tuple[NodeProto, int]  # a node, and the opset of its domain for which it is written
@@ -150,6 +159,37 @@ class Emitter:
         values = tuple(Value(name, self.scope) for name in caller.output)
         return values[0] if len(values) == 1 else values
 
+    def graph(
+        self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]
+    ) -> GraphProto:
+        """A subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an emitter of its
+        own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
+
+        An input is given as its type; a number is the dtype of a scalar.
+        """
+        graph = GraphProto(name=f"{self._base}/{name}")
+        imports = {**self.scope.imports, opsets.AI_ONNX: self._ai_onnx}
+        inner = Scope(graph, self.scope.session, nothing_known(), imports, self.scope, self.scope.path)
+        op = Emitter(Node(self.subject.proto, inner, self.subject.opset), self._opset, self._ai_onnx)
+        given = []
+        for number, kind in enumerate(inputs):
+            value = Value(self.scope.session.names.fresh(f"{graph.name}/input_{number}"), inner)
+            graph.input.add(name=value.name, type=_scalar(kind) if isinstance(kind, int) else kind)
+            inner.declare(value.name, graph.input[-1].type)
+            given.append(value)
+        outputs = build(op, *given)
+        made = {name for new, _ in op.emitted for name in new.output}
+        for value in outputs:
+            own = value if value.name in made else op.Identity(value)
+            graph.output.add(name=own.name, type=own.type)
+        if any(opset != self._ai_onnx for _, opset in op.emitted):
+            raise InternalError("the nodes of a subgraph are all written for one opset", node=self._base)
+        graph.node.extend(new for new, _ in op.emitted)
+        graph.initializer.extend(inner.new_constants.values())
+        if self.scope.listener is not None:
+            self.scope.listener.general = False  # too much was asked in there
+        return graph
+
     def _record(self, new: NodeProto, opset: int) -> tuple[Value, ...]:
         self.emitted.append((new, opset))
         self.scope.wrote(new, opset)
@@ -234,6 +274,10 @@ class Emitter:
         self.form, self.condition = CONDITIONAL, condition
 
 
+def _scalar(dtype: int) -> TypeProto:
+    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype, shape=TensorShapeProto()))
+
+
 class At:
     """An emitter that writes for another opset."""
 
@@ -248,85 +292,3 @@ class At:
             return self._op.node(operator, *inputs, at=self._opset, **attributes)[0]
 
         return write
-
-
-def set_attributes(node: NodeProto, attributes: dict[str, Any], opset: int) -> None:
-    """Appends attributes to a node, typed as the operator's schema at an opset says; None is left out."""
-    if not attributes:
-        return
-    known = opsets.attributes_of(node.op_type, opset, opsets.normalise(node.domain))
-    for name, value in attributes.items():
-        if value is not None:
-            formal = known.get(name)
-            node.attribute.append(attribute(name, value, _KIND_NUMBERS[formal.type] if formal is not None else None))
-
-
-_KIND_NUMBERS: Final = {
-    getattr(OpSchema.AttrType, name): number
-    for name, number in AttributeProto.AttributeType.items()
-    if name != "UNDEFINED"
-}
-_SCALARS: Final[dict[int, str]] = {
-    AttributeProto.INT: "i",
-    AttributeProto.FLOAT: "f",
-    AttributeProto.STRING: "s",
-    AttributeProto.TENSOR: "t",
-    AttributeProto.GRAPH: "g",
-    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
-    AttributeProto.TYPE_PROTO: "tp",
-}
-_LISTS: Final[dict[int, str]] = {
-    AttributeProto.INTS: "ints",
-    AttributeProto.FLOATS: "floats",
-    AttributeProto.STRINGS: "strings",
-    AttributeProto.TENSORS: "tensors",
-    AttributeProto.GRAPHS: "graphs",
-    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
-    AttributeProto.TYPE_PROTOS: "type_protos",
-}
-_KINDS: Final[tuple[tuple[type | tuple[type, ...], int], ...]] = (
-    ((int, numpy.integer), AttributeProto.INT),
-    ((float, numpy.floating), AttributeProto.FLOAT),
-    ((str, bytes), AttributeProto.STRING),
-    ((TensorProto, numpy.ndarray), AttributeProto.TENSOR),
-    (GraphProto, AttributeProto.GRAPH),
-    (SparseTensorProto, AttributeProto.SPARSE_TENSOR),
-    (TypeProto, AttributeProto.TYPE_PROTO),
-)
-
-
-def attribute(name: str, value: Any, kind: int | None) -> AttributeProto:
-    """An attribute of a given AttributeProto.AttributeType, or of the one that the value suggests."""
-    if isinstance(value, AttributeProto):
-        copy = AttributeProto()
-        copy.CopyFrom(value)
-        copy.name = name
-        return copy
-    kind = kind or _kind_of(value)
-    if isinstance(value, numpy.ndarray):
-        value = numpy_helper.from_array(value)
-    new = AttributeProto(name=name, type=kind)  # type: ignore[arg-type]
-    if kind in _LISTS:
-        getattr(new, _LISTS[kind]).extend(_encoded(item) for item in value)
-    elif kind in (AttributeProto.INT, AttributeProto.FLOAT, AttributeProto.STRING):
-        setattr(new, _SCALARS[kind], _encoded(value))
-    else:
-        getattr(new, _SCALARS[kind]).CopyFrom(value)
-    return new
-
-
-def _encoded(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
-    return value.item() if isinstance(value, numpy.generic) else value
-
-
-def _kind_of(value: Any) -> int:
-    for types, kind in _KINDS:
-        if isinstance(value, types):
-            return kind
-    items: Sequence[Any] = value
-    if not items:
-        raise ValueError("an empty list says nothing of its kind; only a schema does")
-    lists = {scalar: kind for (scalar, kind) in zip(_SCALARS, _LISTS, strict=True)}
-    return lists[_kind_of(items[0])]

@@ -13,9 +13,9 @@ import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
 
 from onnx_convert import opsets
+from onnx_convert.attributes import attribute_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
 
     import numpy
     from onnx import NodeProto, TypeProto
@@ -244,43 +244,10 @@ class Node:
             )
         return attribute_value(attribute)
 
-    def tensor(self, name: str) -> numpy.ndarray[Any, Any] | None:
-        """The elements of a TENSOR attribute, None if the node does not have it."""
-        held: TensorProto | None = self.attr(name)
-        return None if held is None else numpy_helper.to_array(self.scope.session.read(held))
+    def tensor(self, name: str) -> numpy.ndarray[Any, Any]:
+        """The elements of a TENSOR attribute that has to be there."""
+        return numpy_helper.to_array(self.scope.session.read(self.attr(name)))
 
     def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
         """This node cannot cross: says why, and what the user can do."""
         raise Refuse(reason, remedy, unknown=unknown)
-
-
-_VALUES: Final[dict[int, Callable[[AttributeProto], Any]]] = {
-    AttributeProto.FLOAT: lambda a: a.f,
-    AttributeProto.INT: lambda a: a.i,
-    AttributeProto.STRING: lambda a: a.s.decode("utf-8", "surrogateescape"),
-    AttributeProto.TENSOR: lambda a: a.t,
-    AttributeProto.GRAPH: lambda a: a.g,
-    AttributeProto.SPARSE_TENSOR: lambda a: a.sparse_tensor,
-    AttributeProto.TYPE_PROTO: lambda a: a.tp,
-    AttributeProto.FLOATS: lambda a: list(a.floats),
-    AttributeProto.INTS: lambda a: list(a.ints),
-    AttributeProto.STRINGS: lambda a: [s.decode("utf-8", "surrogateescape") for s in a.strings],
-    AttributeProto.TENSORS: lambda a: list(a.tensors),
-    AttributeProto.GRAPHS: lambda a: list(a.graphs),
-    AttributeProto.SPARSE_TENSORS: lambda a: list(a.sparse_tensors),
-    AttributeProto.TYPE_PROTOS: lambda a: list(a.type_protos),
-}
-
-
-def attribute_value(attribute: AttributeProto) -> Any:
-    """What an attribute holds, as a Python value; strings are decoded, messages returned as they are."""
-    kind = attribute.type or _untyped(attribute)
-    return _VALUES[kind](attribute)
-
-
-def _untyped(attribute: AttributeProto) -> int:
-    """The type of an attribute written before IR version 2, when the populated field told it."""
-    fields = {field.name for field, _ in attribute.ListFields()} - {"name", "doc_string"}
-    by_field = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "g": "GRAPH"}
-    kind = next((by_field.get(name, name.upper()) for name in fields), "INTS")
-    return int(AttributeProto.AttributeType.Value(kind))

@@ -62,7 +62,8 @@ def _cast(x: str, y: str, to: int, attributes: str = "") -> str:
 
 
 def _cast_like(x: str, like: str, attributes: str = "") -> str:
-    return f"({x}[2] x, {like}[1] t) => ({like}[2] y) {{ y = CastLike<{attributes}>(x, t) }}"
+    written = f"<{attributes}>" if attributes else ""
+    return f"({x}[2] x, {like}[1] t) => ({like}[2] y) {{ y = CastLike{written}(x, t) }}"
 
 
 INT32, STRING, FLOAT8 = 6, 8, 17
@@ -73,6 +74,8 @@ CASTS: list[Row] = [
     rewrites("Cast with both", 25, 1, _cast("float", "int32", INT32, ',round_mode="down",saturate=1'), into=["Cast"]),
     rewrites("CastLike with saturate", 19, 18, _cast_like("float", "int32", "saturate=0"), into=["CastLike"]),
     rewrites("CastLike with round_mode", 24, 15, _cast_like("float", "int32", 'round_mode="up"'), into=["CastLike"]),
+    rewrites("CastLike", 15, 14, _cast_like("float", "int32"), into=["Cast"]),
+    rewrites("CastLike", 25, 6, _cast_like("bool", "double"), into=["Cast"]),
     keeps("Cast", 25, 6, _cast("float", "int32", INT32)),
     keeps("Cast", 6, 25, _cast("float", "int32", INT32)),
     keeps("Cast from a string", 13, 9, _cast("string", "int32", INT32), feeds={"x": ["15", "-2"]}),

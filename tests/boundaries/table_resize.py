@@ -194,7 +194,7 @@ EMPTY: list[Row] = [
 ]
 
 AXES = "axes=[2,3]"
-KNOWN = {"dims": "antialias", "ranks": "antialias"}
+RANK = {"ranks": "rank"}
 TO_17: list[Row] = [
     rewrites(f"{R} axes", 18, 17, resize(AXES, "1,2,8,3", "2,0.5"), into=[R]),
     rewrites(f"{R} negative axes", 18, 17, resize("axes=[-1,-2]", "1,2,8,3", "0.5,2"), into=[R]),
@@ -229,7 +229,7 @@ TO_17: list[Row] = [
         17,
         resize('mode="linear",antialias=1', "1,2,8,12", "1,1,2,2"),
         into=[R],
-        may_refuse={"ranks": "antialias"},
+        may_refuse=RANK,
     ),
     *(
         rewrites(
@@ -237,7 +237,7 @@ TO_17: list[Row] = [
             18,
             17,
             resize(f'mode="{mode}",antialias=1,{more}', y, s),
-            may_refuse=KNOWN,
+            may_refuse=RANK,
         )
         for mode in ("linear", "cubic")
         for more in ("exclude_outside=0", *(["exclude_outside=1"] if mode == "cubic" else []))
@@ -249,7 +249,7 @@ TO_17: list[Row] = [
             18,
             17,
             resize(f'mode="{mode}",axes=[2,3],keep_aspect_ratio_policy="{policy}"', y, sizes=sizes),
-            may_refuse={"ranks": "rank"},
+            may_refuse=RANK,
         )
         for mode in ("nearest", "linear")
         for policy, sizes, y in [
@@ -258,13 +258,23 @@ TO_17: list[Row] = [
             ("not_larger", "8,18", "1,2,8,12"),
         ]
     ),
+    *(
+        rewrites(
+            f"{R} {mode} filter at run time",
+            18,
+            17,
+            at_run_time(f'mode="{mode}",antialias=1'),
+            feeds={"v": [1, 1, 0.4, 1.5]},
+        )
+        for mode in ("linear", "cubic")
+    ),
     rewrites(
         f"{R} not_larger at run time",
         18,
         17,
         at_run_time('axes=[2,3],keep_aspect_ratio_policy="not_larger"', kind="int64"),
         feeds={"v": [7, 5]},
-        may_refuse={"ranks": "rank"},
+        may_refuse=RANK,
     ),
 ]
 

@@ -217,13 +217,15 @@ def _generated() -> Iterator[Case]:
 
 
 def _serialized(value: Any, kind: TypeProto) -> bytes:
-    if isinstance(value, TensorProto | SequenceProto | OptionalProto):
-        return value.SerializeToString()
-    if kind.HasField("optional_type"):
-        return numpy_helper.from_optional(value).SerializeToString()
-    if kind.HasField("sequence_type"):
-        return numpy_helper.from_list(value).SerializeToString()
-    return numpy_helper.from_array(np.asarray(value)).SerializeToString()
+    proto = value
+    if not isinstance(value, TensorProto | SequenceProto | OptionalProto):
+        if kind.HasField("optional_type"):
+            proto = numpy_helper.from_optional(value)
+        elif kind.HasField("sequence_type"):
+            proto = numpy_helper.from_list(value)
+        else:
+            proto = numpy_helper.from_array(np.asarray(value))
+    return bytes(proto.SerializeToString())
 
 
 def deserialized(data: bytes, kind: TypeProto) -> Any:

@@ -60,7 +60,7 @@ FAULTS = [
         "AveragePool",
         1,
         6,
-        "it divides by the size of the window, the text by the elements that are no pads",
+        "it counts pads, the text does not",
     ),
     Fault(REFERENCE, "RNN", 1, 6, "it does not take output_sequence"),
     Fault(REFERENCE, "GRU", 1, 6, "it does not take output_sequence"),
