@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx_convert.api import Conversion, convert, convert_version, plan
+    from onnx_convert.api import Conversion, convert, convert_version, inspect, plan
+    from onnx_convert.describe import Description
     from onnx_convert.emitter import Emitter
     from onnx_convert.errors import (
         InternalError,
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
 _HOMES = {
-    "api": ("Conversion", "convert", "convert_version", "plan"),
+    "api": ("Conversion", "convert", "convert_version", "inspect", "plan"),
+    "describe": ("Description",),
     "emitter": ("Emitter",),
     "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "Refusal", "RefusedError", "UsageError"),
     "registry": ("compatible", "downgrade", "impossible", "upgrade"),
@@ -37,6 +39,7 @@ _HOMES = {
 
 __all__ = [
     "Conversion",
+    "Description",
     "Emitter",
     "InternalError",
     "InvalidModelError",
@@ -53,6 +56,7 @@ __all__ = [
     "convert_version",
     "downgrade",
     "impossible",
+    "inspect",
     "plan",
     "upgrade",
 ]

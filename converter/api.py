@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversion from end to end: open, plan, check, apply; writing is asked for apart."""
+"""Conversion from end to end: open, plan, check, apply; writing is asked for apart. Description: open, look, plan."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import dataclasses
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,21 +15,23 @@ import onnx
 from onnx import ModelProto
 
 import onnx_convert.adapters  # noqa: F401  (fills the registry)
-from onnx_convert import checks, edits, irversion, modelfile, opsets, plugins, registry, structure
+from onnx_convert import checks, describe, edits, irversion, modelfile, opsets, plugins, registry, runtimes, structure
 from onnx_convert.carrier import Options
-from onnx_convert.errors import InvalidModelError, RefusedError, UsageError
+from onnx_convert.errors import InvalidModelError, Refusal, RefusedError, UsageError
 from onnx_convert.layout import External
 from onnx_convert.planner import Planner
+from onnx_convert.reach import Reach
 from onnx_convert.report import Report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Iterator
 
     from onnx import TensorProto
 
+    from onnx_convert.describe import Description
     from onnx_convert.edits import ModelEdit
-    from onnx_convert.errors import Refusal
     from onnx_convert.modelfile import ModelFile, Progress
+    from onnx_convert.runtimes import Runtime
 
 Model = Any  # a path, bytes, a ModelProto or an onnx_ir.Model
 Target = int | str | Mapping[str, int | str]
@@ -122,12 +125,14 @@ class _Request:
     options: Options
     keep_functions: bool
     ir_version: int | None
+    runtime: Runtime | None = None
 
 
 def convert(
     model: Model,
     to: Target | None = None,
     *,
+    target: str | None = None,
     types: str = "refuse",
     exact: bool = False,
     allow: Collection[str] = (),
@@ -142,13 +147,15 @@ def convert(
         model: a path, the bytes of a file, a `ModelProto` or an `onnx_ir.Model`; not changed unless `in_place`.
         to: an ai.onnx opset, "latest", or opsets by domain, `{"ai.onnx": 14, "ai.onnx.ml": 3}`. ai.onnx.ml follows
             ai.onnx to the opset of the same ONNX release unless it is named.
+        target: instead of `to`, a runtime that has to load the result: "onnxruntime@1.14". Opsets and IR version change
+            only where that one needs it; a note of the report says what was too new.
         types: what becomes of a dtype that the target's operator does not take: "refuse" it, "cast" to a wider dtype
             and back where that is exact, or "cast-rounding" also where the rounding differs.
         exact: refuse rewrites whose float rounding may differ.
         allow: {"conditional"} allows rewrites that are right only under a condition on the data.
         strict: refuse what has to be assumed because a dtype cannot be known.
         keep_functions: do not expand model-local functions for the sake of an old IR version.
-        ir_version: the IR version to stamp, instead of the one that goes with the opset.
+        ir_version: the IR version to stamp, instead of the one that goes with the opset; with `target`, a lower one.
         in_place: change a `ModelProto` itself; its weights are then not copied.
 
     Raises:
@@ -156,7 +163,7 @@ def convert(
         InvalidModelError: the model cannot be read or makes no sense.
         UsageError: the request makes no sense.
     """
-    request = _request(to, types, exact, allow, strict, keep_functions, ir_version)
+    request = _request(to, target, types, exact, allow, strict, keep_functions, ir_version)
     if in_place and not isinstance(model, ModelProto):
         raise UsageError("in_place needs a ModelProto; to replace a file, save to its path")
     started = time.perf_counter()
@@ -180,6 +187,7 @@ def plan(
     model: Model,
     to: Target | None = None,
     *,
+    target: str | None = None,
     types: str = "refuse",
     exact: bool = False,
     allow: Collection[str] = (),
@@ -188,7 +196,7 @@ def plan(
     ir_version: int | None = None,
 ) -> Report:
     """What `convert` would do, without a model: the same checks, the same errors, the same report."""
-    request = _request(to, types, exact, allow, strict, keep_functions, ir_version)
+    request = _request(to, target, types, exact, allow, strict, keep_functions, ir_version)
     started = time.perf_counter()
     source, proto, _ = _open(model)
     try:
@@ -198,6 +206,34 @@ def plan(
             source.close()
     report.seconds = time.perf_counter() - started
     return report
+
+
+def inspect(
+    model: Model,
+    *,
+    types: str = "refuse",
+    exact: bool = False,
+    allow: Collection[str] = (),
+    strict: bool = False,
+    keep_functions: bool = False,
+) -> Description:
+    """What a model is, how far `convert` with the same options can carry it, and which runtimes load it as it is.
+
+    Raises InvalidModelError if it cannot be read or makes no sense.
+    """
+    request = _request("latest", None, types, exact, allow, strict, keep_functions, None)
+    started = time.perf_counter()
+    source, proto, _ = _open(model)
+    try:
+        where = _shown(model)
+        imports = _imports(proto, where)
+        reach = _reach(proto, request, _reader(source), imports, structure.examine(proto, where).names)
+        description = describe.describe(proto, imports, reach, where)
+    finally:
+        if source is not None:
+            source.close()
+    description.seconds = time.perf_counter() - started
+    return description
 
 
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:
@@ -214,9 +250,10 @@ def _plan(
 ) -> tuple[Report, ModelEdit]:
     """The report and the edit for a model that is only read; RefusedError if there is no way."""
     imports = _imports(proto, where)
-    target = _target(request.to, imports)
+    runtime = request.runtime
     report = Report(source=where, ir_version_before=proto.ir_version)
     report.opsets_before = {opsets.shown(domain): version for domain, version in imports.items()}
+    target = _target(runtime.opsets_for(report.opsets_before) if runtime else request.to, imports)
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     census = structure.examine(proto, where)
     report.nodes_before = census.nodes
@@ -225,14 +262,25 @@ def _plan(
         target[opsets.AI_ONNX] = opsets.opset_of_ml(target.get(opsets.AI_ONNX_ML, 1))
     moved = any(imports.get(domain) != version for domain, version in target.items() if domain in imports)
     ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)
-    if moved or request.ir_version is not None:
+    if runtime is not None:
+        raised = target[""] > imports.get("", target[""])
+        ir_version = irversion.within(
+            proto, target[""], runtime.ir, request.ir_version, raised=raised, keep_functions=request.keep_functions
+        )
+        report.notes += [*runtime.notes, runtime.verdict(report.opsets_before, proto.ir_version)]
+        report.warnings += runtime.doubts()
+    elif moved or request.ir_version is not None:
         ir_version = irversion.choose(
             proto, target[""], request.ir_version, rising=rising, keep_functions=request.keep_functions
         )
     planner = Planner(proto, imports, target, ir_version, request.options, read, report, census.names)
     edit = planner.plan()
+    if runtime is not None:
+        report.refusals += _too_much(proto, runtime, ir_version, request)
+        report.warnings += _without_kernel(edit, runtime, target)
     if report.refusals:
-        raise RefusedError(report.refusals, report, _nearest(proto, request, read, imports, report.refusals))
+        reach = _reach(proto, request, read, imports, census.names)
+        raise RefusedError(report.refusals, report, reach.nearest(target[""], report.refusals))
     if edit.any_change or (moved and not rising):
         known = planner.facts if planner.asked else None
         checks.check(proto, edit, read, planner.attribution, known, report)
@@ -245,42 +293,35 @@ def _plan(
     return report, edit
 
 
-def _nearest(
+def _reach(
     proto: ModelProto,
     request: _Request,
     read: Callable[[TensorProto], TensorProto],
     imports: dict[str, int],
-    refusals: list[Refusal],
-) -> int | None:
-    """The opset closest to the target that can be reached, confirmed by planning it; None if there is none."""
-    start, aim = imports.get("", 0), _target(request.to, imports).get("", 0)
-    while start != aim:
-        boundaries = [refusal.boundary for refusal in refusals if refusal.domain == "ai.onnx"]
-        if not boundaries or not all(boundaries):
-            return None
-        candidate = max(boundaries) if aim < start else min(boundaries) - 1
-        if not min(start, aim) < candidate < max(start, aim):
-            return None
-        refusals, aim = _refusals_at(candidate, proto, request, read, imports), candidate
-        if not refusals:
-            return candidate
-    return None
+    names: set[str],
+) -> Reach:
+    keep = request.keep_functions
+    return Reach(proto, imports, lambda o: _target(o, imports), request.options, read, names, keep_functions=keep)
 
 
-def _refusals_at(
-    opset: int,
-    proto: ModelProto,
-    request: _Request,
-    read: Callable[[TensorProto], TensorProto],
-    imports: dict[str, int],
-) -> list[Refusal]:
-    """What stands in the way of another opset."""
-    report = Report()
-    rising = opset > imports[opsets.AI_ONNX]
-    ir_version = irversion.choose(proto, opset, None, rising=rising, keep_functions=request.keep_functions)
-    names = structure.examine(proto, "").names
-    Planner(proto, imports, _target(opset, imports), ir_version, request.options, read, report, names).plan()
-    return report.refusals
+def _too_much(proto: ModelProto, runtime: Runtime, ir_version: int, request: _Request) -> Iterator[Refusal]:
+    """What keeps the IR version above the one that the runtime loads."""
+    if runtime.ir is not None and ir_version > runtime.ir:
+        needed, reason = irversion.needed(proto, keep_functions=request.keep_functions)
+        why = f"needs IR version {needed}, and {runtime} loads {runtime.ir} at most"
+        yield Refusal("model", "", reason, 0, opsets.DOWN, why, "a newer runtime, or a model without it")
+
+
+def _without_kernel(edit: ModelEdit, runtime: Runtime, target: dict[str, int]) -> Iterator[str]:
+    """The operators of the result that the runtime is known to have no kernel for."""
+    nodes = (node for body in edit.bodies for graph in body.walk() for node in graph.nodes)
+    used = Counter((opsets.normalise(node.domain), node.op_type) for node in nodes) if runtime.missing else Counter()
+    for (domain, operator), count in used.items():
+        for missing in runtime.missing:
+            if missing.holds(opsets.shown(domain), operator, target.get(domain, 0)):
+                opset = target[domain]
+                way = f"; a lower opset may have one: {missing.remedy}" if missing.remedy else ""
+                yield f"{runtime} has no kernel for {operator} at opset {opset} (nodes: {count}){way}"
 
 
 def _imports(proto: ModelProto, where: str) -> dict[str, int]:
@@ -340,6 +381,7 @@ def _version(domain: str, version: int | str) -> int:
 
 def _request(
     to: Target | None,
+    runtime: str | None,
     types: str,
     exact: bool,
     allow: Collection[str],
@@ -354,9 +396,12 @@ def _request(
         raise UsageError(f"only 'conditional' can be allowed, not {min(allowed - {'conditional'})!r}")
     if exact and (types == "cast-rounding" or allowed):
         raise UsageError("exact contradicts cast-rounding and allowing conditional rewrites")
-    if to is None and ir_version is None:
-        raise UsageError("say where to: an opset, 'latest', or an IR version")
-    return _Request(to, Options(types, exact, bool(allowed), strict), keep_functions, ir_version)
+    if to is None and runtime is None and ir_version is None:
+        raise UsageError("say where to: an opset, 'latest', a runtime, or an IR version")
+    if to is not None and runtime is not None:
+        raise UsageError("an opset and a runtime exclude each other")
+    options = Options(types, exact, bool(allowed), strict)
+    return _Request(to, options, keep_functions, ir_version, runtimes.find(runtime) if runtime is not None else None)
 
 
 # ---- kinds of models

@@ -44,7 +44,7 @@ class Work:
     assumed: list[str] = field(default_factory=list)
     unknown: bool = False  # a refusal may go away if the facts of a call are known
     inlined: set[FunctionKey] = field(default_factory=set)
-    lost: list[tuple[Scope, str]] = field(default_factory=list)  # names that a rewritten node no longer uses
+    lost: list[str] = field(default_factory=list)  # values that a rewrite may have left without a use
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +231,12 @@ class Engine:
         for node in carried.nodes:
             used |= used_names(node)
             self._finish(node, scope)
+            if carried.inlined and constants.is_pure(node):
+                work.lost += node.output
             for name in node.output:
                 self.attribution.by_value[name] = by
         self.session.used |= used
-        work.lost += [(scope, name) for name in source.input if name and name not in used]
+        work.lost += [name for name in source.input if name not in used]
         edit.nodes += carried.nodes
         edit.changed = True
 
@@ -257,7 +259,7 @@ class Engine:
         array = scope.constant(node.output[0])
         if array is None or not scope.become_constant(node.output[0], array):
             return False
-        self._work.lost += [(scope, name) for name in (*node.input, node.output[0]) if name]
+        self._work.lost += (*node.input, node.output[0])
         scope.edit.changed = True
         return True
 

@@ -76,14 +76,38 @@ def _of_type(kind: TypeProto) -> int:
     return 8 if which in ("optional_type", "sparse_tensor_type") else 0
 
 
-def choose(model: ModelProto, opset: int, wanted: int | None, *, rising: bool, keep_functions: bool) -> int:
-    """The IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless they
-    are kept. Raises UsageError if `wanted` is not possible."""
+def needed(model: ModelProto, *, keep_functions: bool) -> tuple[int, str]:
+    """The lowest IR version that can hold the model, and what asks for it; functions count only if they are kept."""
     floor, reason = max(_needs(model), default=(0, ""), key=lambda need: need[0])
     if keep_functions:
         for function in model.functions:
             if of_function(function) > floor:
                 floor, reason = of_function(function), f"function {function.name!r}"
+    return floor, reason
+
+
+def within(
+    model: ModelProto, opset: int, most: int | None, wanted: int | None, *, raised: bool, keep_functions: bool
+) -> int:
+    """The IR version of the model for a runtime that loads `most` (None: any): its own, or `most` where that is lower.
+
+    It exceeds `most` where the content does. With a `raised` opset it rises as far as it may. UsageError if `wanted` is
+    higher or not possible.
+    """
+    present = max(model.ir_version, INPUTS_ONLY)
+    own = max(present, opsets.ir_version_of(opset)) if raised else present
+    best = own if most is None else min(own, most)
+    if wanted is not None and wanted > best:
+        raise UsageError(f"IR version {wanted} is higher than {best}: for a runtime it can only be lowered")
+    if wanted is not None:
+        return choose(model, opset, wanted, rising=False, keep_functions=keep_functions)
+    return max(best, needed(model, keep_functions=keep_functions)[0])
+
+
+def choose(model: ModelProto, opset: int, wanted: int | None, *, rising: bool, keep_functions: bool) -> int:
+    """The IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless they
+    are kept. Raises UsageError if `wanted` is not possible."""
+    floor, reason = needed(model, keep_functions=keep_functions)
     if wanted is not None:
         newest = opsets.newest_ir_version()
         if not INPUTS_ONLY <= wanted <= newest:

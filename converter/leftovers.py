@@ -9,67 +9,78 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from onnx import GraphProto, NodeProto, TensorProto
+from onnx import GraphProto, NodeProto
 
 from onnx_convert import constants
+from onnx_convert.facts import subgraphs
 from onnx_convert.scope import used_names
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from onnx import TensorProto
+
     from onnx_convert.edits import GraphEdit
-    from onnx_convert.scope import Scope
+
+    Definition = tuple[GraphEdit, NodeProto | TensorProto]
 
 
-def sweep(roots: list[GraphEdit], lost: list[tuple[Scope, str]]) -> None:
-    """Drops what `lost` names, in the graph where it is defined, if nothing below `roots` uses it any more."""
-    candidates = [(home, name) for scope, name in lost if (home := _home(scope, name)) is not None]
+def sweep(roots: list[GraphEdit], lost: Iterable[str], *, overridable: bool) -> None:
+    """Drops the constants among the values `lost` that nothing uses any more, and then what only they used.
+
+    `overridable` says that an initializer which is also an input is none.
+    """
+    candidates = list(lost)
     if not candidates:
         return
-    uses = _count(roots)
+    edits = [nested for root in roots for nested in root.walk()]
+    uses = _count(edits)
+    definitions = _define(edits, overridable=overridable)
     gone: set[int] = set()
-    touched: list[Scope] = []
     while candidates:
-        scope, name = candidates.pop()
-        if uses[name] or name in scope.edit.dropped:
+        name = candidates.pop()
+        edit, source = definitions.get(name, (None, None))
+        if edit is None or uses[name] or (isinstance(source, NodeProto) and any(uses[o] for o in source.output)):
             continue
-        source = scope.source(name)
-        if isinstance(source, TensorProto):
-            scope.edit.dropped.add(name)
-        elif isinstance(source, NodeProto) and constants.is_pure(source) and not any(uses[o] for o in source.output):
-            if id(source) in gone:
-                continue
+        del definitions[name]
+        edit.changed = True
+        edit.forgotten.add(name)
+        if isinstance(source, NodeProto):
             gone.add(id(source))
-            touched.append(scope)
-            for used in source.input:
-                uses[used] -= 1
-                if (home := _home(scope, used)) is not None:
-                    candidates.append((home, used))
+            uses.subtract(name for name in source.input if name)
+            candidates += source.input
         else:
-            continue
-        scope.edit.changed = True
-        scope.edit.forgotten.add(name)
-    for scope in touched:
-        scope.edit.nodes[:] = [node for node in scope.edit.nodes if id(node) not in gone]
+            edit.dropped.add(name)
+            edit.constants[:] = [tensor for tensor in edit.constants if tensor.name != name]
+    for edit in edits:
+        if edit.forgotten:
+            edit.nodes[:] = [node for node in edit.nodes if id(node) not in gone]
 
 
-def _home(scope: Scope | None, name: str) -> Scope | None:
-    """The scope that defines a name; None for a name that no source defines."""
-    while scope is not None and name and not scope.defines(name):
-        scope = scope.parent
-    return scope if name else None
+def _define(edits: list[GraphEdit], *, overridable: bool) -> dict[str, Definition]:
+    """What makes each constant, in the graphs as they will be."""
+    found: dict[str, Definition] = {}
+    for edit in edits:
+        for node in edit.nodes:
+            if constants.is_pure(node):
+                found.update((output, (edit, node)) for output in node.output)
+        graph = edit.graph
+        if isinstance(graph, GraphProto):
+            inputs = {value.name for value in graph.input} if overridable else set()
+            held = (*graph.initializer, *edit.constants)
+            found.update((tensor.name, (edit, tensor)) for tensor in held if tensor.name not in inputs)
+    return found
 
 
-def _count(roots: list[GraphEdit]) -> Counter[str]:
+def _count(edits: list[GraphEdit]) -> Counter[str]:
     """How often each name is used. Nodes that stay are counted with their subgraphs' edits, new ones as they are."""
     uses: Counter[str] = Counter()
-    for edit in (nested for root in roots for nested in root.walk()):
+    for edit in edits:
         staying = {id(child.graph) for child in edit.children}
         for node in edit.nodes:
             uses.update(name for name in node.input if name)
-            if not staying or not any(id(graph) in staying for graph in _graphs(node)):
-                uses.update(used_names(node).difference(node.input))
+            inner = used_names(node).difference(node.input)
+            if inner and not any(id(graph) in staying for _, _, graph in subgraphs(node)):
+                uses.update(inner)
         uses.update(value if isinstance(value, str) else value.name for value in edit.graph.output)
     return uses
-
-
-def _graphs(node: NodeProto) -> list[GraphProto]:
-    return [graph for attribute in node.attribute for graph in (attribute.g, *attribute.graphs)]

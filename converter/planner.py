@@ -75,7 +75,7 @@ class Planner:
         self._take(work)
         training = [scope.edit for scope in self._training(run, main)]
         edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)
-        leftovers.sweep([main.edit, *edit.training], work.lost)
+        self._sweep([main.edit, *edit.training], work)
         if self.ir_version <= irversion.INPUTS_ONLY:
             self._initializers_to_inputs(edit)
         return edit
@@ -87,8 +87,11 @@ class Planner:
                       path=f"function {function.name}")  # fmt: skip
         work = run.body(scope)
         if not work.unknown:
-            leftovers.sweep([scope.edit], work.lost)
+            self._sweep([scope.edit], work)
         return scope, work
+
+    def _sweep(self, roots: list[GraphEdit], work: Work) -> None:
+        leftovers.sweep(roots, work.lost, overridable=self.session.ir_before > irversion.INPUTS_ONLY)
 
     def _infer_function(self, key: FunctionKey) -> GraphProto:
         """A function's body, inferred from what all its calls have in common."""

@@ -31,16 +31,22 @@ _STAMPS: Final = {"ai.onnx": "opset", "ai.onnx.ml": "ai.onnx.ml opset", "": "IR 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Operators (none named: the whole domain) without a kernel, from the opset `since` of their schema on."""
+    """Operators of a domain (none named: all) that have no kernel in models at its opset `at` or above."""
 
     domain: str
     operators: tuple[str, ...]
-    since: int
-    why: str
+    at: int
 
-    def holds(self, domain: str, operator: str, since: int) -> bool:
-        """Whether it is about this operator, whose schema stands there since that opset."""
-        return domain == self.domain and operator in (self.operators or (operator,)) and since >= self.since
+    @property
+    def remedy(self) -> str:
+        """What to type; "" where no opset helps."""
+        if self.at == 1:
+            return ""
+        return f"--to {self.at - 1}" if self.domain == "ai.onnx" else f"--to {self.domain}:{self.at - 1}"
+
+    def holds(self, domain: str, operator: str, opset: int) -> bool:
+        """Whether it is about this operator at this opset of its domain."""
+        return domain == self.domain and operator in (self.operators or (operator,)) and opset >= self.at
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +206,7 @@ def _tables() -> dict[str, Any]:
 def _missing(table: Mapping[str, Any], version: str) -> tuple[Missing, ...]:
     """The operators without a kernel at a version of a runtime."""
     return tuple(
-        Missing(item.get("domain", "ai.onnx"), tuple(item.get("operators", ())), item.get("since", 1), item["why"])
+        Missing(item.get("domain", "ai.onnx"), tuple(item.get("operators", ())), item["at"])
         for item in table.get("missing", ())
         if _key(item["first"]) <= _key(version) <= _key(item["last"])
     )

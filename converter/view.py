@@ -46,8 +46,9 @@ class _Builder:
         target.output.extend(refined.get(value.name, value) for value in source.output)
         dropped = edit.dropped if edit else set()
         forgotten = edit.forgotten if edit else set()
-        given = {value.name for value in source.input} if main else set()
-        for tensor in source.initializer:
+        inputs = (*source.input, *edit.inputs) if edit else source.input
+        given = {value.name for value in inputs} if main else set()
+        for tensor in (*source.initializer, *edit.constants) if edit else source.initializer:
             if tensor.name in dropped:
                 continue
             small = self._small(tensor)
@@ -60,7 +61,6 @@ class _Builder:
                 self._stand_in(target, sparse.values.name, sparse.values.data_type, sparse.dims, main=main)
         target.value_info.extend(value for value in source.value_info if value.name not in forgotten)
         if edit:
-            target.initializer.extend(edit.constants)
             target.input.extend(edit.inputs)
             target.value_info.extend(edit.value_info)
         if dropped:

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a model can go: the opsets within its reach, each confirmed by planning, and what blocks the way beyond."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx_convert import irversion, opsets
+from onnx_convert.planner import Planner
+from onnx_convert.report import Report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx import ModelProto, TensorProto
+
+    from onnx_convert.carrier import Options
+    from onnx_convert.errors import Refusal
+
+
+class Reach:
+    """The opsets of ai.onnx that one model can be carried to. `target_at` gives the opset of each domain for one."""
+
+    def __init__(
+        self,
+        model: ModelProto,
+        imports: dict[str, int],
+        target_at: Callable[[int], dict[str, int]],
+        options: Options,
+        read: Callable[[TensorProto], TensorProto],
+        names: set[str],
+        *,
+        keep_functions: bool,
+    ) -> None:
+        self._model = model
+        self._imports = imports
+        self._target_at = target_at
+        self._options = options
+        self._read = read
+        self._names = names
+        self._keep_functions = keep_functions
+        self._start = imports.get(opsets.AI_ONNX, 0)
+
+    def refusals_at(self, opset: int) -> list[Refusal]:
+        """What stands in the way of an opset, found by planning."""
+        report = Report()
+        rising = opset > self._start
+        ir_version = irversion.choose(self._model, opset, None, rising=rising, keep_functions=self._keep_functions)
+        target = self._target_at(opset)
+        names = set(self._names)
+        Planner(self._model, self._imports, target, ir_version, self._options, self._read, report, names).plan()
+        return report.refusals
+
+    def nearest(self, aim: int, refusals: list[Refusal]) -> int | None:
+        """The opset closest to a refused one that can be reached, as the boundaries of the refusals suggest it."""
+        while (candidate := self._suggested(aim, refusals)) is not None:
+            refusals, aim = self.refusals_at(candidate), candidate
+            if not refusals:
+                return candidate
+        return None
+
+    def limit(self, aim: int) -> tuple[int, list[Refusal]]:
+        """The opset furthest on the way to `aim` that can be reached, and what is refused one step beyond it.
+
+        What the refusals suggest is tried first, then the next opset beyond; halving is for refusals without boundary.
+        """
+        refusals = self.refusals_at(aim) if aim != self._start else []
+        if not refusals:
+            return aim, []
+        good, bad = self._start, aim
+        step = 1 if aim > good else -1
+        while bad - good != step:
+            candidate = self._suggested(bad, refusals)
+            if candidate is None:
+                candidate = good + step * max((bad - good) * step // 2, 1)
+            elif (candidate - good) * step <= 0:
+                candidate = good + step
+            found = self.refusals_at(candidate)
+            if found:
+                bad, refusals = candidate, found
+            else:
+                good = candidate
+        return good, refusals
+
+    def _suggested(self, aim: int, refusals: list[Refusal]) -> int | None:
+        """The nearest opset at which none of the refused boundaries is crossed; None if they do not tell."""
+        boundaries = [refusal.boundary for refusal in refusals if refusal.domain == "ai.onnx"]
+        if not boundaries or not all(boundaries):
+            return None
+        candidate = max(boundaries) if aim < self._start else min(boundaries) - 1
+        return candidate if min(self._start, aim) < candidate < max(self._start, aim) else None
