@@ -48,9 +48,10 @@ def choose_integers(node: Node, op: Emitter) -> Value:
     if dtype is None or "int" not in dtype_name(dtype):
         return op.same()
     narrow = dtype in _NARROW
-    x, *bounds = (_as_int32(op, value) if narrow and value else value for value in (x, low, high))
-    for operator, bound in zip((op.at(12).Max, op.at(12).Min), bounds, strict=True):
-        x = operator(x, bound) if bound else x
+    x = _as_int32(op, x) if narrow else x
+    for operator, bound in ((op.at(12).Max, low), (op.at(12).Min, high)):
+        if bound is not None:
+            x = operator(x, _as_int32(op, bound) if narrow else bound)
     return op.Cast(x, to=dtype) if narrow else x
 
 
@@ -66,14 +67,14 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
     dtype = next((value.dtype for value in (x, *inputs) if value is not None and value.dtype), None) or node.dtype(0)
     limit = _LARGEST.get(dtype, math.inf)
     limits = (-limit, limit)
-    bounds = [float32_of(value) if value else limit for value, limit in zip(inputs, limits, strict=True)]
-    if dtype == _DOUBLE:  # an absent bound has no attribute then
-        bounds = [bound if value else None for value, bound in zip(inputs, bounds, strict=True)]
-    if None not in bounds:
-        low, high = (None if abs(bound) == _LARGEST[FLOAT] else bound for bound in bounds)
-        return op.same(x, min=low, max=high)
-    low, high = (value or op.const(limit, dtype) for value, limit in zip(inputs, limits, strict=True))
-    return op.at(8).Min(op.at(8).Max(x, low), high)
+    numbers = [float32_of(value) if value else limit for value, limit in zip(inputs, limits, strict=True)]
+    if dtype == _DOUBLE:  # float32 does not hold the limits
+        numbers = [number if value else None for value, number in zip(inputs, numbers, strict=True)]
+    known = [None if abs(number) == _LARGEST[FLOAT] else number for number in numbers if number is not None]
+    if len(known) == 2:
+        return op.same(x, min=known[0], max=known[1])
+    bounds = [value or op.const(limit, dtype) for value, limit in zip(inputs, limits, strict=True)]
+    return op.at(8).Min(op.at(8).Max(x, bounds[0]), bounds[1])
 
 
 # ---- scalars, for other adapters too

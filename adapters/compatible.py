@@ -167,7 +167,7 @@ compatible(
     "OptionalGetElement", "OptionalHasElement", "QuantizeLinear", "ReverseSequence", "Unique",
     at=28,
 )
-compatible("BitShift", at=28, direction="up")
+compatible("BitShift", "Mod", at=28, direction="up")
 compatible("ReduceLogSum", "ReduceLogSumExp", at=28, direction="down")
 compatible("SpaceToDepth", at=28, direction="up", because="`mode` defaults to DCR, the old order")
 

@@ -33,6 +33,8 @@ def _pads(node: Node) -> list[int] | None:
     mode, wanted = node.attr("auto_pad"), node.attr("output_shape")
     if mode not in _SAME and not wanted:
         return None
+    if not wanted and any(node.attr("output_padding") or ()):
+        return None  # text, inference and runtimes disagree on the size: it stays as it is
     kernel, sizes = node.attr("kernel_shape") or _spatial(node, 1), _spatial(node, 0)
     if kernel is None:
         return None

@@ -84,7 +84,8 @@ class Calculator:
             numbers = [n if isinstance(n, (numpy.ndarray, Value)) else vector(n) for n in operands]
             known = [number for number in numbers if not isinstance(number, Value)]
             if len(known) == len(numbers):
-                result: Array = _NUMPY[operator](*known)
+                with numpy.errstate(all="ignore"):  # no number at conversion where there is none at run time
+                    result: Array = _NUMPY[operator](*known)
                 return result
             written = [n if isinstance(n, Value) else self.op.const(n, FLOAT) for n in numbers]
             value: Value = getattr(self.op.at(8), operator)(*written)
@@ -275,7 +276,7 @@ def _extrapolated(node: Node, calc: Calculator, y: Value, at: Number, last: Numb
 
 
 def _filtered(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, method: Method) -> Value:
-    """One matrix: the weight of each element of the input (columns), the edges repeated, in each of the output (rows)."""
+    """A matrix of weights: rows for the output, columns for the input with its edges repeated."""
     op, stretch, last = calc.op, calc.Min(axis.scale, 1), calc.Sub(axis.length, 1)
     reach = calc.Add(calc.Ceil(calc.Div(1 if method.mode == "linear" else 2, stretch)), 1)
     number, _ = _numbers(op, whole(op, calc.Add(axis.length, calc.Mul(reach, 2))))
@@ -284,10 +285,10 @@ def _filtered(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, met
     weights = _kernel(calc, calc.Mul(calc.Abs(calc.Sub(at, index)), stretch), method)
     if method.exclude_outside:
         weights = calc.Mul(weights, _inside(calc, index, last))
-    if isinstance(weights, Value):
-        weights = calc.Div(weights, op.at(12).ReduceSum(weights, axes=[1], keepdims=1))
-    else:
-        weights = weights / weights.sum(axis=1, keepdims=True)
+    total = (
+        op.at(12).ReduceSum(weights, axes=[1], keepdims=1) if isinstance(weights, Value) else weights.sum(1)[:, None]
+    )
+    weights = calc.Div(weights, total)
     swap = [*range(axis.index), rank - 1, *range(axis.index + 1, rank - 1), axis.index]
     extended = _gather(calc, x, axis, index, last)
     moved = extended if axis.index == rank - 1 else op.Transpose(extended, perm=swap)

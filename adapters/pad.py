@@ -136,22 +136,16 @@ def _scattered(node: Node, op: Emitter) -> Value:
 
 def _axis_by_axis(node: Node, op: Emitter) -> Value:
     """Cuts what negative pads take away, then pads each axis: with blocks of the value, or by indices."""
-    x, pads, mode = node.input(0), node.input(_PADS), node.attr("mode")
-    axes, value = list(range(_rank(node))), node.optional_input(_VALUE)
-    if node.optional_input(_AXES) is not None:
-        known = node.input(_AXES).constant
-        if known is not None:
-            axes = known.tolist()
-        else:
-            axes, pads = list(range(node.rank(0))), _scattered(node, op)
+    x, value, mode = node.input(0), node.optional_input(_VALUE), node.attr("mode")
+    axes, pads = _axes_and_pads(node, op)
     if value is None and mode == _CONSTANT:
         dtype = node.dtype(0)
         value = op.const("" if dtype == _STRING else 0, dtype)
     amounts: Sequence[int | Value]
     if pads.constant is not None:
-        amounts = pads.constant.tolist()
-        x = _cut(op, x, axes, amounts)
-        amounts = [max(pad, 0) for pad in amounts]
+        whole: list[int] = pads.constant.tolist()
+        x = _cut(op, x, axes, whole)
+        amounts = [max(pad, 0) for pad in whole]
     else:
         more = at_least_zero(op, pads)
         x = _cut_at_run_time(op, x, axes, op.at(7).Sub(more, pads))
@@ -161,21 +155,22 @@ def _axis_by_axis(node: Node, op: Emitter) -> Value:
         if begin == end == 0:
             continue
         if mode == _CONSTANT:
-            blocks = (_block(op, x, value, axis, len(axes), length) for length in (begin, end))
-            x = op.Concat(*(block for block in (next(blocks), x, next(blocks)) if block), axis=axis)
+            before, after = (_block(op, x, value, axis, len(axes), length) for length in (begin, end))
+            x = op.Concat(*(piece for piece in (before, x, after) if piece), axis=axis)
         else:
             x = op.Gather(x, _indices(op, x, axis, begin, end, mode), axis=axis)
     return x
 
 
-def _rank(node: Node) -> int:
-    """The rank of the data, or half the number of pads for all axes."""
-    pads, rank = node.input(_PADS), node.input(0).rank
-    if rank is not None or node.optional_input(_AXES) is not None:
-        return rank or 0
-    if pads.shape and isinstance(pads.shape[0], int):
-        return pads.shape[0] // 2
-    return node.rank(0)
+def _axes_and_pads(node: Node, op: Emitter) -> tuple[list[int], Value]:
+    """The axes that are padded, and their pads. All axes are as many as the data have, or half as many as the pads."""
+    pads, axes = node.input(_PADS), node.optional_input(_AXES)
+    if axes is None:
+        count = pads.shape[0] if pads.shape and node.input(0).rank is None else None
+        return list(range(count // 2 if isinstance(count, int) else node.rank(0))), pads
+    if axes.constant is not None:
+        return axes.constant.tolist(), pads
+    return list(range(node.rank(0))), _scattered(node, op)
 
 
 def _cut(op: Emitter, x: Value, axes: Sequence[int], pads: Sequence[int]) -> Value:

@@ -69,6 +69,16 @@ class Windows:
         """The pads that find all windows when their number is rounded down."""
         return [*self.begin, *self.reach]
 
+    @property
+    def counted(self) -> list[int]:
+        """The pads at the end, where they lie within a window."""
+        return [min(pair) for pair in zip(self.end, self.reach, strict=True)]
+
+    def over_padded(self) -> Windows:
+        """The same windows over an input that the pads at its beginning, and those counted at its end, are part of."""
+        beyond = [reach - pad for reach, pad in zip(self.reach, self.counted, strict=True)]
+        return Windows(self.kernel, self.strides, self.dilations, [0] * len(beyond), beyond, beyond)
+
     def count(self, axis: int, size: int) -> int:
         """How many windows an axis of that size has."""
         return (size + self.begin[axis] + self.reach[axis] - self.extents[axis]) // self.strides[axis] + 1
@@ -127,19 +137,19 @@ def _round_average_down(node: Node, op: Emitter, w: Windows) -> Value:
     """The same for an average; pads that count become part of the input first, as what is added must not count."""
     if not w.known or w.reach == w.end or not node.attr("count_include_pad"):
         return _round_down(node, op, w)
-    within = [min(pair) for pair in zip(w.end, w.reach, strict=True)]
-    beyond = [reach - e for reach, e in zip(w.reach, within, strict=True)]
-    padded = _pad(op.at(10), node.input(0), w.begin, within)
-    return op.same(padded, drop=("ceil_mode", "auto_pad", "count_include_pad"), pads=[0] * len(beyond) + beyond)
+    padded = _pad(op.at(10), node.input(0), w.begin, w.counted)
+    return op.same(padded, drop=("ceil_mode", "auto_pad", "count_include_pad"), pads=w.over_padded().pads)
 
 
 @downgrade("AveragePool", "LpPool", "MaxPool", at=22)
 def no_window_in_the_pads(node: Node, op: Emitter) -> Value:
     """Where older inference would count such a window too, pads that leave no room for it replace `ceil_mode`."""
+    if not node.attr("ceil_mode"):
+        return op.same()
     w = _windows(node)
     beyond = any(reach < end + stride - 1 for reach, end, stride in zip(w.reach, w.end, w.strides, strict=False))
     skips = any(stride > extent for stride, extent in zip(w.strides, w.extents, strict=True))
-    if not node.attr("ceil_mode") or not (skips if node.attr("auto_pad") in _SAME else beyond):
+    if not (skips if node.attr("auto_pad") in _SAME else beyond):
         return op.same()
     return _round_average_down(node, op, w) if node.operator == "AveragePool" else _round_down(node, op, w)
 
@@ -150,6 +160,8 @@ def no_window_in_the_pads(node: Node, op: Emitter) -> Value:
 @downgrade("AveragePool", at=19)
 def average_by_convolution(node: Node, op: Emitter) -> Value:
     """With gaps the average is a convolution, corrected where a window holds fewer elements than the kernel."""
+    if not node.has("dilations"):
+        return op.same()
     w = _windows(node)
     if not any(w.dilated):
         return op.same(drop=("dilations",))
@@ -157,11 +169,9 @@ def average_by_convolution(node: Node, op: Emitter) -> Value:
     x, dtype, kernel, inside = node.input(0), node.dtype(0), w.kernel, node.attr("count_include_pad")
     sizes = _sizes(node)
     if inside and w.reach != w.end and w.known:  # what `ceil_mode` adds does not count, pads do
-        within = [min(pair) for pair in zip(w.end, w.reach, strict=True)]
-        x = _pad(op.at(10), x, w.begin, within)
-        sizes = [size and size + b + e for size, b, e in zip(sizes, w.begin, within, strict=True)]
-        beyond = [reach - e for reach, e in zip(w.reach, within, strict=True)]
-        w, inside = Windows(kernel, w.strides, w.dilations, [0] * len(kernel), beyond, beyond), 0
+        x = _pad(op.at(10), x, w.begin, w.counted)
+        sizes = [None if size is None else size + b + e for size, b, e in zip(sizes, w.begin, w.counted, strict=True)]
+        w, inside = w.over_padded(), 0
     y = _convolve(node, op, x, 1 / prod(kernel), w)
     if inside or (w.known and not any(w.pads)):
         return y
@@ -201,19 +211,19 @@ def _convolve(node: Node, op: Emitter, x: Value, weight: float, w: Windows) -> V
 @downgrade("AveragePool", at=10)
 def average_rounding_down(node: Node, op: Emitter) -> Value:
     """Longer pads at the end take the place of `ceil_mode`."""
-    return _round_average_down(node, op, _windows(node))
+    return _round_average_down(node, op, _windows(node)) if node.attr("ceil_mode") else op.same(drop=("ceil_mode",))
 
 
 @downgrade("AveragePool", at=7)
 def average_padded_input(node: Node, op: Emitter) -> Value:
     """Pads that count become part of the input."""
-    drop, w = ("count_include_pad", "auto_pad", "pads"), _windows(node)
     if not node.attr("count_include_pad"):
-        return op.same(drop=drop[:1])
+        return op.same(drop=("count_include_pad",))
+    w = _windows(node)
     if not w.known:  # the pads depend on a size that is not known, but Conv knows how to find them
         op.equivalent(_ORDER)
         return _convolve(node, op, node.input(0), 1 / prod(w.kernel), w)
-    return op.same(_pad(op, node.input(0), w.begin, w.end), drop=drop)
+    return op.same(_pad(op, node.input(0), w.begin, w.end), drop=("count_include_pad", "auto_pad", "pads"))
 
 
 # ---- MaxPool
@@ -222,6 +232,8 @@ def average_padded_input(node: Node, op: Emitter) -> Value:
 @downgrade("MaxPool", at=10)
 def maximum_of_taps(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
     """Longer pads at the end take the place of `ceil_mode`; with gaps it is the maximum of strided slices."""
+    if not node.attr("ceil_mode") and not node.has("dilations"):
+        return op.same(drop=("ceil_mode",))
     w = _windows(node)
     if not any(w.dilated):
         return _round_down(node, op, w, ("dilations",))
@@ -309,6 +321,8 @@ def _images(op: Emitter, x: Value, size: int, axes: int) -> Value:
 @downgrade("LpPool", at=18)
 def norm_by_convolution(node: Node, op: Emitter) -> Value:
     """Longer pads at the end take the place of `ceil_mode`; with gaps the sum of the powers is a convolution."""
+    if not node.attr("ceil_mode") and not node.has("dilations"):
+        return op.same(drop=("ceil_mode",))
     w = _windows(node)
     if not any(w.dilated):
         return _round_down(node, op, w, ("dilations",))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.adapters.interpolation import SIMPLE, Axis, Calculator, Method, resample, vector, whole
-from onnx_convert.adapters.shapes import FLOAT, INT64, part
+from onnx_convert.adapters.shapes import FLOAT, part
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import Value
 

@@ -12,7 +12,6 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy
-from onnx import ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
 
 from onnx_convert.adapters.shapes import BOOL, INT64, count_up, part, reshape
 from onnx_convert.registry import downgrade, upgrade
@@ -74,30 +73,20 @@ def _combined(node: Node, op: Emitter) -> Value:
 def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
     """A Loop over the rows, or over the axis, that makes one update a step."""
     data, indices, updates = (node.input(index) for index in range(3))
-    along = axis or 0
-    node.dtype(0)  # has to be known for what a Loop carries
+    if data.type is None:
+        node.dtype(0)  # refuses: a Loop has to state what it carries
     if axis is None:
         indices, updates = _as_rows(op, indices, updates, node.rank(1))
-    count = op.Gather(op.Shape(indices), op.const(along), axis=0)
-    step, going, still, before, after, at, place, update, old, new = (
-        op.scope.session.names.fresh(name)
-        for name in ("step", "going", "still", "before", "after", "at", "place", "update", "old", "new")
-    )
-    kept = {} if axis is None else {"axis": axis}
     gather, combine = ("GatherND" if axis is None else "GatherElements"), _REDUCTIONS[node.attr("reduction")]
-    nodes = [
-        helper.make_node("Identity", [going], [still]),
-        helper.make_node("Reshape", [step, op.const([1]).name], [at]),
-        helper.make_node("Gather", [indices.name, at], [place], axis=along),
-        helper.make_node("Gather", [updates.name, at], [update], axis=along),
-        helper.make_node(gather, [before, place], [old], **kept),
-        helper.make_node(combine, [old, update], [new]),
-        helper.make_node(node.operator, [before, place, new], [after], **kept),
-    ]
-    scalars = [helper.make_tensor_value_info(step, INT64, []), helper.make_tensor_value_info(going, BOOL, [])]
-    entering, leaving = (ValueInfoProto(name=name, type=data.type) for name in (before, after))
-    outputs = [helper.make_tensor_value_info(still, BOOL, []), leaving]
-    body = helper.make_graph(nodes, "update", [*scalars, entering], outputs)
+
+    def step(inner: Emitter, number: Value, going: Value, before: Value) -> tuple[Value, Value]:
+        here = inner.Reshape(number, inner.const([1]))
+        place, update = (inner.Gather(value, here, axis=axis or 0) for value in (indices, updates))
+        new = getattr(inner, combine)(inner.node(gather, before, place, axis=axis)[0], update)
+        return going, inner.node(node.operator, before, place, new, axis=axis)[0]
+
+    count = op.Gather(op.Shape(indices), op.const(axis or 0), axis=0)
+    body = op.graph("step", [INT64, BOOL, data.type], step)
     return op.node("Loop", count, op.const(True, BOOL), data, body=body)[0]
 
 

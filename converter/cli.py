@@ -22,20 +22,21 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from onnx_convert import render
+from onnx_convert import render, runtimes
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from onnx_convert.api import Conversion
+    from onnx_convert.describe import Description
     from onnx_convert.modelfile import Progress
     from onnx_convert.report import Report
 
 STREAM: Final = "-"
 PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
 GROUPS: Final = {
-    "Target": ("--to", "--ir-version", "--output", "--in-place", "--check"),
+    "Target": ("--to", "--for", "--list-runtimes", "--ir-version", "--output", "--in-place", "--check"),
     "Promises": ("--types", "--exact", "--allow", "--strict", "--keep-functions"),
     "External data": ("--save-external-data", "--embed", "--overwrite-data", "--external-data-size-threshold"),
     "Other": ("--json", "--quiet", "--verbose", "--debug", "--version", "--help"),
@@ -80,6 +81,8 @@ def _opset(text: str) -> tuple[str, int | str]:
 )
 @click.argument("model", metavar="MODEL", required=False, type=click.Path())
 @click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest, ai.onnx.ml:3; once per domain")
+@click.option("--for", "runtime", metavar="RUNTIME", help="what has to load it: onnxruntime@1.14")
+@click.option("--list-runtimes", is_flag=True, help="what --for knows, and how well")
 @click.option("--ir-version", type=int, metavar="N", help="instead of the one that goes with the opset")
 @click.option("-o", "--output", type=click.Path(), metavar="PATH", help="file or folder, - for stdout")
 @click.option("--in-place", is_flag=True, help="replace MODEL itself")
@@ -127,6 +130,8 @@ def _opset(text: str) -> tuple[str, int | str]:
 def main(
     model: str | None,
     to: tuple[tuple[str, int | str], ...],
+    runtime: str | None,
+    list_runtimes: bool,
     ir_version: int | None,
     output: str | None,
     in_place: bool,
@@ -147,8 +152,13 @@ def main(
 ) -> int:
     """Move an ONNX model to another opset: same meaning or an honest refusal.
 
-    Writes MODEL.opsetN.onnx beside MODEL; - reads stdin and writes stdout.
+    Writes MODEL.opsetN.onnx beside MODEL; - reads stdin and writes stdout. Without
+    --to and --for it tells what MODEL is, how far it can go, and who loads it.
     """
+    _prepare(sys.stdout, sys.stderr)
+    if list_runtimes:
+        _list_runtimes(as_json=as_json)
+        return 0
     if model is None and external_name:  # `--save-external-data MODEL`: the one thing given is the model
         model, external_name = external_name, ""
     if model is None:
@@ -156,30 +166,30 @@ def main(
     external = "embed" if embed else "keep" if external_name is None else "save"
     if embed and external_name is not None:
         raise click.UsageError("--embed and --save-external-data exclude each other.")
-    if not to and ir_version is None:
-        raise click.UsageError("Missing option '--to'.")
+    if to and runtime is not None:
+        raise click.UsageError("--to and --for exclude each other.")
+    described = not to and runtime is None and ir_version is None
+    if described and (output is not None or in_place or check or external != "keep"):
+        raise click.UsageError("Missing option '--to' or '--for'.")
     if in_place and (output is not None or model == STREAM):
         raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
     if output is None and model == STREAM:
         output = STREAM
-    piped = output == STREAM and not check
+    piped = output == STREAM and not check and not described
     if piped and (as_json or external == "save"):
         raise click.UsageError("--json and --save-external-data need the model in a file: use -o.")
     if piped and sys.stdout.isatty():
         raise click.UsageError("The model would go to the terminal: use -o.")
-    for stream in (sys.stdout, sys.stderr):  # a file name need not be text, nor a terminal speak UTF-8
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
     screen = sys.stderr if piped else sys.stdout
 
-    options: dict[str, Any] = {
+    promises: dict[str, Any] = {
         "types": types,
         "exact": exact,
         "allow": allow,
         "strict": strict,
         "keep_functions": keep_functions,
-        "ir_version": ir_version,
     }
+    options = {**promises, "target": runtime, "ir_version": ir_version}
     saving = {
         "external": external,
         "external_name": external_name or None,
@@ -191,6 +201,13 @@ def main(
         from onnx_convert import api
 
         source: str | bytes = sys.stdin.buffer.read() if model == STREAM else model
+        if described:
+            description = api.inspect(source, **promises)
+            if as_json:
+                _print_json("described", description)
+            elif not quiet:
+                _show(render.description_tables(description, verbose=verbose), screen)
+            return 0
         if check:
             report = api.plan(source, _target(to), **options)
         else:
@@ -202,12 +219,28 @@ def main(
         if as_json:
             _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
         elif not quiet:
-            _show([*render.report_tables(report, verbose=verbose), _outcome(report, model, check)], screen)
+            tables = render.report_tables(report, verbose=verbose, notes=runtime is not None)
+            _show([*tables, _outcome(report, model, check)], screen)
     except RefusedError as error:
         return _refused(error, model, as_json=as_json, quiet=quiet, verbose=verbose)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
         return _failed(error, as_json=as_json, debug=debug)
     return 0
+
+
+def _prepare(*streams: IO[str]) -> None:
+    """A file name need not be text, nor a terminal speak UTF-8."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _list_runtimes(*, as_json: bool) -> None:
+    rows = runtimes.listed()
+    if as_json:
+        click.echo(json.dumps([row.to_dict() for row in rows], indent=2))
+    else:
+        _show([render.runtime_table(rows)], sys.stdout)
 
 
 def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
@@ -291,12 +324,14 @@ def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, ver
         _print_json("refused", error.report, refusals=refusals, nearest=error.nearest)
     count = len(error.refusals)
     name = "stdin" if model == STREAM else model
+    notes = error.report.notes
     nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
     _error(f"{name}: {nodes}; nothing was written")
     if not quiet and not as_json:
         nearest = f"The nearest opset within reach: --to {error.nearest}"
         table = render.refusal_table(error.refusals, verbose=verbose)
-        _show([table, nearest if error.nearest else "No opset on the way is within reach."], sys.stderr)
+        reach = nearest if error.nearest else "No opset on the way is within reach."
+        _show([table, *(["\n".join(notes)] if notes else []), reach], sys.stderr)
     return error.exit_code
 
 
@@ -317,8 +352,8 @@ def _failed(error: Exception, *, as_json: bool, debug: bool) -> int:
     return code
 
 
-def _print_json(status: str, report: Report | None = None, **more: Any) -> None:
-    click.echo(json.dumps({"status": status, **(report.to_dict() if report else {}), **more}, indent=2, default=str))
+def _print_json(status: str, told: Report | Description | None = None, **more: Any) -> None:
+    click.echo(json.dumps({"status": status, **(told.to_dict() if told else {}), **more}, indent=2, default=str))
 
 
 def _error(text: str) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports and refusals as tables for people: one layout, as plain text or, on a terminal, with colour and wrapping.
+"""Reports, refusals and descriptions as tables for people: one layout, as plain text or, on a terminal, with colour and
+wrapping.
 
 A rendering is a list of parts, each a `Table` or a line of text; `plain` makes a string of it, `rich` something that a
 rich console prints. Nothing here prints, and rich is imported only by the functions that need it.
@@ -15,15 +16,18 @@ from typing import TYPE_CHECKING
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
 
+    from onnx_convert.describe import Description
     from onnx_convert.errors import Refusal
     from onnx_convert.report import Report, Step
+    from onnx_convert.runtimes import Runtime
 
 
 _FEW = 3
+_MANY = 12  # operators of a description
 _GAP = "  "
 _FORMS = {
     EXACT: "exact",
@@ -42,10 +46,13 @@ class Table:
     right: tuple[int, ...] = ()
 
 
-def report_tables(report: Report, *, verbose: bool = False) -> list[Table]:
-    """What was done, or would be: the model before and after, the rewrites, and what deserves attention."""
+def report_tables(report: Report, *, verbose: bool = False, notes: bool = False) -> list[Table]:
+    """What was done, or would be: the model before and after, the rewrites, and what deserves attention.
+
+    Notes are left out unless they are asked for, or everything is.
+    """
     summary = Table((), list(_summary(report, verbose)) if report.changed else [])
-    remarks = Table((), list(_remarks(report, verbose)))
+    remarks = Table((), list(_remarks(report, verbose, notes or verbose)))
     return [table for table in (summary, _rewrites(report.steps, verbose), remarks) if table.rows]
 
 
@@ -65,6 +72,27 @@ def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Tabl
         ]
         rows.append((operator, str(len(nodes)), "\n".join(filter(None, lines))))
     return Table(("Refused", "Nodes", "Why"), rows, right=(1,))
+
+
+def description_tables(told: Description, *, verbose: bool = False) -> list[Table]:
+    """What a model is, what is in it, where it can go, and what stands in the way beyond."""
+    tables = [Table((), list(_described(told, verbose)))]
+    for opset, refusals in ((told.lowest - 1, told.below), (told.highest + 1, told.above)):
+        if refusals:
+            table = refusal_table(refusals, verbose=verbose)
+            tables.append(Table((f"Refused at {opset}", *table.header[1:]), table.rows, table.right))
+    return tables
+
+
+def runtime_table(rows: Iterable[Runtime]) -> Table:
+    """What each runtime loads, and how that is known."""
+    header = ("Runtime", "Opset", "IR", "ai.onnx.ml", "Certainty", "Source")
+    cells: list[tuple[str, ...]] = []
+    for row in rows:
+        opset = f"{row.minimum}-{row.opset}" if row.minimum > 1 else str(row.opset or "any")
+        name = f"{row.name}@{row.version}" if row.version else row.name
+        cells.append((name, opset, str(row.ir or "any"), str(row.ml or "any"), row.certainty, row.source))
+    return Table(header, cells, right=(1, 2, 3))
 
 
 def opsets_text(opsets: dict[str, int]) -> str:
@@ -125,7 +153,7 @@ def _rewrites(steps: Counter[Step], verbose: bool) -> Table:
     return Table(("Rewritten", "Boundary", "Nodes", "Form", *more), rows, right=(1, 2))
 
 
-def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
+def _remarks(report: Report, verbose: bool, notes: bool) -> Iterator[tuple[str, str]]:
     for step, count in report.steps.items():
         if step.condition:
             operator = operator_at(step.domain, step.operator, step.boundary)
@@ -133,8 +161,61 @@ def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
     yield from (("warning:", warning) for warning in report.warnings)
     if report.assumed:
         yield "assumed:", _few(report.assumed, verbose)
-    if verbose:
+    if notes:
         yield from (("note:", note) for note in report.notes)
+
+
+def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
+    if told.producer:
+        yield "producer", told.producer
+    for domain, version in told.opsets.items():
+        yield ("opset" if domain == "ai.onnx" else domain), str(version)
+    yield "IR version", str(told.ir_version)
+    subgraphs = f", {told.subgraphs} {_plural(told.subgraphs, 'subgraph')}" if told.subgraphs else ""
+    yield "nodes", f"{told.nodes}{subgraphs}"
+    yield "operators", _counted(told.operators, len(told.operators) if verbose else _MANY)
+    if told.functions:
+        yield "functions", _few(told.functions, verbose)
+    yield "weights", f"{told.weights} {_plural(told.weights, 'tensor')}, {_size(told.weight_bytes)}"
+    if told.data_files:
+        yield "external data", _few([f"{name} ({_size(size)})" for name, size in told.data_files.items()], verbose)
+    yield "dtypes", _counted(told.dtypes, len(told.dtypes))
+    if told.highest:
+        yield (
+            "can go",
+            f"to opset {told.lowest}"
+            if told.lowest == told.highest
+            else (f"to opsets {told.lowest} to {told.highest}"),
+        )
+    yield "loaded by", "\n".join(_runtimes(told.runtimes)) or "none of the listed runtimes"
+
+
+def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
+    """One line for each runtime: its versions from the first to the last, and what is not certain."""
+    groups: dict[str, list[Runtime]] = {}
+    for row in rows:
+        groups.setdefault(row.name, []).append(row)
+    for name, members in groups.items():
+        first, last = members[0].version, members[-1].version
+        versions = first if first == last else f"{first} to {last}"
+        doubt = {row.certainty for row in members} - {"measured", "documented"}
+        yield f"{name} {versions}".rstrip() + (f" ({', '.join(sorted(doubt))})" if doubt else "")
+
+
+def _counted(counts: Mapping[str, int], limit: int) -> str:
+    """The most frequent names with their numbers."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{name} {count}" for name, count in ranked[:limit]]
+    return ", ".join([*shown, *([f"and {len(ranked) - limit} more"] if len(ranked) > limit else [])])
+
+
+def _size(count: float) -> str:
+    """Bytes for people, in powers of ten."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
 
 
 def _change(before: object, after: object) -> str:

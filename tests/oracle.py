@@ -228,7 +228,8 @@ def is_inferable(model: ModelProto) -> bool:
     """Whether every operator has type inference: many of opsets 1 to 5 have none, nor has Compress below 11, and what
     follows them fails strict inference."""
     schemas = (_schema(node, opset_of(model)) for node in all_nodes(model) if node.domain in ("", "ai.onnx"))
-    return all(schema is None or schema.has_type_and_shape_inference_function for schema in schemas)
+    unranked = any(node.op_type == "Upsample" for node in all_nodes(model)) and opset_of(model) < 9  # needs a rank
+    return not unranked and all(schema is None or schema.has_type_and_shape_inference_function for schema in schemas)
 
 
 def _validate_ir(model: ModelProto) -> None:

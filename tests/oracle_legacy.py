@@ -168,6 +168,42 @@ def _dropout(x: Array, is_test: int = 0, ratio: float = 0.5) -> Array:
     return x
 
 
+def _lp_pool(
+    x: Array,
+    p: float = 2,
+    kernel_shape: list[int] | None = None,
+    auto_pad: str = "NOTSET",
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+    dilations: list[int] | None = None,
+    ceil_mode: int = 0,
+) -> Array:
+    """The sum of the powers over a window, axis by axis; the reference counts padding as if it were input."""
+    if kernel_shape is None:
+        return _global_lp_pool(x, p)
+    n, sums = len(kernel_shape), np.abs(x.astype(np.float64)) ** p
+    strides, dilations, pads = strides or [1] * n, dilations or [1] * n, pads or [0] * 2 * n
+    for i, kernel in enumerate(kernel_shape):
+        length, extent = x.shape[i + 2], (kernel - 1) * dilations[i] + 1
+        begin, total = pads[i], pads[i] + pads[i + n]
+        if auto_pad.startswith("SAME"):
+            total = max((-(-length // strides[i]) - 1) * strides[i] + extent - length, 0)
+            begin = total // 2 if auto_pad == "SAME_UPPER" else total - total // 2
+        room = length + total - extent
+        count = (-(-room // strides[i]) if ceil_mode else room // strides[i]) + 1
+        count -= int(bool(ceil_mode) and (count - 1) * strides[i] >= length + begin)
+        places = np.arange(count)[:, None] * strides[i] - begin + np.arange(kernel) * dilations[i]
+        inside = (places >= 0) & (places < length)
+        taken = np.moveaxis(sums, i + 2, -1)[..., np.clip(places, 0, length - 1)]
+        sums = np.moveaxis((taken * inside).sum(axis=-1), -1, i + 2)
+    return np.asarray(sums ** (1 / float(p))).astype(x.dtype)
+
+
+def _global_lp_pool(x: Array, p: float = 2) -> Array:
+    sums = (np.abs(x.astype(np.float64)) ** p).sum(axis=tuple(range(2, x.ndim)), keepdims=True)
+    return np.asarray(sums ** (1 / float(p))).astype(x.dtype)
+
+
 EVER = 1000  # below no opset that exists
 
 # Operator, below which opset, what it means there. The first row that fits is taken.
@@ -196,6 +232,8 @@ MEANINGS: list[tuple[str, int, Callable[..., Array]]] = [
     ("Hardmax", 13, _coerced(_hardmax)),
     ("Reshape", 5, _reshape),
     ("Cast", 6, _cast),
+    ("LpPool", EVER, _lp_pool),
+    ("GlobalLpPool", EVER, _global_lp_pool),
     ("Tile", 6, _tile),
     ("Concat", 4, _concat),
     ("Clip", 6, _clip),

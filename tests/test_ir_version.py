@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -110,8 +112,10 @@ def initializers_and_inputs(model: ModelProto) -> tuple[list[str], list[str]]:
     return [t.name for t in model.graph.initializer], [v.name for v in model.graph.input]
 
 
-def test_initializers_become_inputs() -> None:
-    source = model("(float[2] x) => (float[2] y) <float[2] w = {1, 2}> { y = Add (x, w) }", 10)
+@pytest.mark.parametrize("size", [2, 5000])
+def test_initializers_become_inputs(size: int) -> None:
+    source = model(f"(float[{size}] x) => (float[{size}] y) {{ y = Add (x, w) }}", 10)
+    source.graph.initializer.append(numpy_helper.from_array(np.arange(size, dtype=np.float32), "w"))
     converted = onnx_convert.convert(source, to=8).model
     assert converted.ir_version == 3
     assert initializers_and_inputs(converted) == (["w"], ["x", "w"])
@@ -131,19 +135,25 @@ def test_inputs_stay_inputs_on_the_way_up() -> None:
     assert initializers_and_inputs(converted) == (["w"], ["x", "w"])
 
 
-def test_initializers_of_subgraphs_move_to_the_main_graph() -> None:
+@pytest.mark.parametrize("size", [2, 5000])
+def test_initializers_of_subgraphs_move_to_the_main_graph(size: int, tmp_path: Path) -> None:
     source = model(
-        """(bool c, float[2] x) => (float[2] y) {
-            y = If (c) <then_branch = t () => (float[2] a) <float[2] p = {1, 2}> { a = Add (x, p) },
-                        else_branch = e () => (float[2] b) <float[2] q = {3, 4}> { b = Mul (x, q) }> }""",
+        f"""(bool c, float[{size}] x) => (float[{size}] y) {{
+            y = If (c) <then_branch = t () => (float[{size}] a) {{ a = Add (x, p) }},
+                        else_branch = e () => (float[{size}] b) {{ b = Mul (x, q) }}> }}""",
         9,
     )
-    converted = onnx_convert.convert(source, to=8).model
-    assert converted.ir_version == 3
-    names, inputs = initializers_and_inputs(converted)
-    assert (sorted(names), inputs[:2], sorted(inputs[2:])) == (["p", "q"], ["c", "x"], ["p", "q"])
-    assert not any(attribute.g.initializer for attribute in converted.graph.node[0].attribute)
-    assert_same_numbers(source, converted)
+    for name, attribute in zip("pq", source.graph.node[0].attribute, strict=True):
+        attribute.g.initializer.append(numpy_helper.from_array(np.arange(size, dtype=np.float32), name))
+    onnx.save(source, tmp_path / "model.onnx")
+    with onnx_convert.convert(tmp_path / "model.onnx", to=8) as conversion:
+        conversion.save(tmp_path / "out.onnx")
+    for converted in (onnx.load(tmp_path / "out.onnx"), onnx_convert.convert(source, to=8).model):
+        assert converted.ir_version == 3
+        names, inputs = initializers_and_inputs(converted)
+        assert (sorted(names), inputs[:2], sorted(inputs[2:])) == (["p", "q"], ["c", "x"], ["p", "q"])
+        assert not any(attribute.g.initializer for attribute in converted.graph.node[0].attribute)
+        assert_same_numbers(source, converted)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,16 @@ def test_computed_sizes_of_opset_1_become_integers() -> None:
     assert [part.tolist() for part in got.values] == [[0, 1, 2], [3]]
 
 
+def test_split_into_too_many_parts_where_nobody_goes() -> None:
+    """An error only if the branch is taken, as in the published expansion of AffineGrid."""
+    graph = """(float[5] x, bool c) => (float[?] y) { y = If(c)
+        <then_branch = a () => (float[?] p) { p, q, r, s = Split<num_outputs=4>(x) },
+         else_branch = b () => (float[?] t) { t, u = Split<num_outputs=2>(x) }> }"""
+    result = onnx_convert.convert(_model(graph, 18), to=13).model
+    feeds = {"x": np.arange(5, dtype=np.float32), "c": np.array(False)}
+    assert evaluate(result, feeds).values[0].tolist() == [0, 1, 2]
+
+
 # ---- sparse constants
 
 

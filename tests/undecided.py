@@ -33,24 +33,19 @@ ai.onnx 11 down: BitShift ConcatFromSequence CumSum Det DynamicQuantizeLinear Ga
   ScatterElements ScatterND SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength
   SplitToSequence Unique
 ai.onnx 12 down: Celu Einsum GreaterOrEqual LessOrEqual NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
-ai.onnx 13 down: DequantizeLinear QuantizeLinear
-ai.onnx 13 up: Erf
 ai.onnx 14 down: HardSwish Trilu
-ai.onnx 15 down: Bernoulli CastLike Optional OptionalGetElement OptionalHasElement
+ai.onnx 15 down: Bernoulli Optional OptionalGetElement OptionalHasElement
 ai.onnx 16 down: GridSample
 ai.onnx 17 down: BlackmanWindow DFT HammingWindow HannWindow LayerNormalization MelWeightMatrix STFT SequenceMap
 ai.onnx 18 down: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im Mish
-ai.onnx 19 down: DeformConv DequantizeLinear QuantizeLinear
-ai.onnx 19 up: QuantizeLinear
+ai.onnx 19 down: DeformConv
 ai.onnx 20 down: AffineGrid Gelu ImageDecoder RegexFullMatch StringConcat StringSplit
-ai.onnx 21 down: DequantizeLinear QLinearMatMul QuantizeLinear
-ai.onnx 23 down: Attention DequantizeLinear QuantizeLinear RMSNormalization RotaryEmbedding
+ai.onnx 23 down: Attention RMSNormalization RotaryEmbedding
 ai.onnx 24 down: Attention Swish TensorScatter
 ai.onnx 25 down: Attention
 ai.onnx 26 down: BitCast CumProd
-ai.onnx 27 down: CausalConvWithState LinearAttention Range
-ai.onnx 28 down: BitShift Mod SwiGLU
-ai.onnx 28 up: Mod
+ai.onnx 27 down: CausalConvWithState LinearAttention
+ai.onnx 28 down: SwiGLU
 """
 
 

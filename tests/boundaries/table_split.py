@@ -60,15 +60,6 @@ AT_18: list[Row] = [
     rewrites("Split unequally", 18, 13, TWO_TWO_ONE, into=["Split"]),
     rewrites("Split unequally", 18, 11, TWO_TWO_ONE),
     rewrites("Split unequally, a part empty", 18, 13, UNEVEN.format(x="4", a="2", b="0", w="num_outputs=3")),
-    rewrites(
-        "Split into too many parts, where nobody goes",
-        18,
-        13,
-        "(float[5] x, bool c) => (float[?] y) { y = If(c) "
-        "<then_branch = a () => (float[?] p) { p, q, r, s = Split<num_outputs=4>(x) }, "
-        "else_branch = b () => (float[?] t) { t, u = Split<num_outputs=2>(x) }> }",
-        feeds={"c": False},
-    ),
     rewrites("Split of nothing", 18, 13, UNEVEN.format(x="0", a="0", b="0", w="num_outputs=3"), into=["Split"]),
     rewrites(
         "Split of an unknown size",

@@ -19,7 +19,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from conformance import corpus, results, workers
+from conformance import compare, corpus, results, run, workers
 from conformance.converters import Converted, Refused, ours, theirs
 from conformance.corpus import Case, make_case
 from conformance.evaluators import Measure, difference
@@ -298,6 +298,23 @@ def test_results(tmp_path: Any) -> None:
     assert ADD.id in text
     assert results.changes(records, records) == ""
     assert "correct -> wrong" in results.changes([good, declined], [bad, declined])
+
+
+def test_commands(tmp_path: Any, monkeypatch: Any, capsys: Any) -> None:
+    monkeypatch.setattr(corpus, "collect", lambda wheels: [ADD, SOFT, TURN])
+    one, other = str(tmp_path / "one.json"), str(tmp_path / "other.json")
+    narrow = ["--only", "Add", "--only", "Softmax", "--direction", "up", "--one-step", "--jobs", "1"]
+    assert run.main([*narrow, "--out", one]) == 0
+    header, records = results.read(tmp_path / "one.json")
+    assert [(r["case"], r["target"], r["verdict"]) for r in records] == [(ADD.id, 15, CORRECT), (SOFT.id, 14, CORRECT)]
+    assert header["converter"] == "onnx-convert"
+    assert run.main([*narrow, "--converter", "onnx", "--options", "exact=true", "--out", other]) == 0
+    assert compare.main([one, one]) == 0
+    assert compare.main([one, other]) == 0
+    assert "converter: onnx-convert -> onnx" in capsys.readouterr().out
+    results.write(tmp_path / "other.json", header, [records[0] | {"verdict": WRONG, "why": "bad"}, records[1]])
+    assert compare.main([one, other]) == 1
+    assert "correct -> wrong" in capsys.readouterr().out
 
 
 def test_the_other_converter() -> None:

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mod, BitShift, Range, Erf.
+
+13: Erf takes integers no longer.
+27: Range makes float16 and bfloat16, counting in the dtype that `stash_type` names.
+28: Mod with fmod=0 takes floats, and its result has the sign of the divisor, zero included; BitShift shifts signed
+integers, which keep their sign to the right, and says what becomes of counts that are negative or too large.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.site import dtype_name, dtype_number
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+DOUBLE: Final = dtype_number("double")
+UINT32: Final = dtype_number("uint32")
+UINT64: Final = dtype_number("uint64")
+INTEGERS: Final = frozenset(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64))
+HALVES: Final = (dtype_number("float16"), dtype_number("bfloat16"))
+
+# ---- Mod
+
+
+@downgrade("Mod", at=28)
+def give_the_sign_of_the_divisor(node: Node, op: Emitter) -> Value:
+    """The remainder of floats is that of C (fmod=1), plus the divisor where their signs differ; then it takes the
+    divisor's sign, zero included. Integers need nothing."""
+    if node.attr("fmod") or dtype_name(node.dtype(0)) in INTEGERS:
+        return op.same()
+    a, b = node.input(0), node.input(1)
+    remainder, sign = op.same(a, b, fmod=1), op.Sign(b)
+    differs = op.Less(op.Mul(op.Sign(remainder), sign), op.const(0, node.dtype(0)))
+    return op.Mul(op.Abs(op.Where(differs, op.Add(remainder, b), remainder)), sign)
+
+
+# ---- BitShift
+
+
+@downgrade("BitShift", at=28)
+def shift_unsigned(node: Node, op: Emitter) -> Value:
+    """Integers are shifted as unsigned ones, to the right with the bits of those below 0 inverted before and after; a
+    count outside the width shifts everything out."""
+    x, count, dtype = node.input(0), node.input(1), node.dtype(0)
+    name, known = dtype_name(dtype), count.constant
+    width = int(name.removeprefix("u").removeprefix("int"))
+    fits = known is not None and bool(((known >= 0) & (known < width)).all())
+    if fits and name.startswith("u"):
+        return op.same()
+    carrier = UINT64 if width == 64 else UINT32
+    bits, count = (value if dtype == carrier else op.Cast(value, to=carrier) for value in (x, count))
+    signed = not name.startswith("u") and node.attr("direction") == "RIGHT"
+    if signed:
+        below = op.Cast(op.Less(x, op.const(0, dtype)), to=carrier)
+        ones = 2 ** (64 if carrier == UINT64 else 32) - 1
+        sign = op.Add(op.Mul(below, op.const(ones - 1, carrier)), op.const(1, carrier))  # 1, or -1 modulo 2**width
+        minus_one = op.Mul(below, op.const(ones, carrier))
+        bits = op.Add(op.Mul(bits, sign), minus_one)
+    if fits:
+        bits = op.same(bits, count)
+    else:  # a negative count has become a very large one
+        within = op.Cast(op.Less(count, op.const(max(width, 32), carrier)), to=carrier)
+        bits = op.Mul(op.same(bits, op.Mul(count, within)), within)
+    if signed:
+        bits = op.Add(op.Mul(bits, sign), minus_one)
+    return bits if dtype == carrier else op.Cast(bits, to=dtype)
+
+
+# ---- Range
+
+
+@downgrade("Range", at=27)
+def count_in_float(node: Node, op: Emitter) -> Value:
+    """What counts in float is cast to it and back."""
+    dtype, stash = node.input(0).dtype, node.attr("stash_type")
+    if dtype not in HALVES:
+        return op.same(drop=("stash_type",))
+    if stash not in (FLOAT, DOUBLE):
+        node.refuse(
+            f"it counts in {dtype_name(stash)}, which Range takes from opset 27 on", "set stash_type to 1, float"
+        )
+    wide = [op.Cast(node.input(i), to=stash) for i in range(3)]
+    return op.Cast(op.same(*wide, drop=("stash_type",)), to=dtype)
+
+
+# ---- Erf
+
+
+@upgrade("Erf", at=13)
+def integers_through_double(node: Node, op: Emitter) -> Value:
+    """An integer is cast to double, and the result back."""
+    x = node.input(0)
+    if x.dtype is None or dtype_name(x.dtype) not in INTEGERS:
+        return op.same()
+    op.equivalent("how a result between integers is rounded is not specified")
+    return op.Cast(op.same(op.Cast(x, to=DOUBLE)), to=x.dtype)
