@@ -53,19 +53,18 @@ def shift_unsigned(node: Node, op: Emitter) -> Value:
     fits = known is not None and bool(((known >= 0) & (known < width)).all())
     if fits and name.startswith("u"):
         return op.same()
-    carrier = UINT64 if width == 64 else UINT32
+    carrier, full = (UINT64, 64) if width == 64 else (UINT32, 32)
     bits, count = (value if dtype == carrier else op.Cast(value, to=carrier) for value in (x, count))
     signed = not name.startswith("u") and node.attr("direction") == "RIGHT"
     if signed:
         below = op.Cast(op.Less(x, op.const(0, dtype)), to=carrier)
-        ones = 2 ** (64 if carrier == UINT64 else 32) - 1
-        sign = op.Add(op.Mul(below, op.const(ones - 1, carrier)), op.const(1, carrier))  # 1, or -1 modulo 2**width
-        minus_one = op.Mul(below, op.const(ones, carrier))
+        sign = op.Add(op.Mul(below, op.const(2**full - 2, carrier)), op.const(1, carrier))  # 1, or -1 modulo 2**full
+        minus_one = op.Mul(below, op.const(2**full - 1, carrier))
         bits = op.Add(op.Mul(bits, sign), minus_one)
     if fits:
         bits = op.same(bits, count)
     else:  # a negative count has become a very large one
-        within = op.Cast(op.Less(count, op.const(max(width, 32), carrier)), to=carrier)
+        within = op.Cast(op.Less(count, op.const(full, carrier)), to=carrier)
         bits = op.Mul(op.same(bits, op.Mul(count, within)), within)
     if signed:
         bits = op.Add(op.Mul(bits, sign), minus_one)

@@ -73,8 +73,7 @@ def _combined(node: Node, op: Emitter) -> Value:
 def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
     """A Loop over the rows, or over the axis, that makes one update a step."""
     data, indices, updates = (node.input(index) for index in range(3))
-    if data.type is None:
-        node.dtype(0)  # refuses: a Loop has to state what it carries
+    carried = data.type or node.dtype(0)  # refused if unknown: a Loop states it
     if axis is None:
         indices, updates = _as_rows(op, indices, updates, node.rank(1))
     gather, combine = ("GatherND" if axis is None else "GatherElements"), _REDUCTIONS[node.attr("reduction")]
@@ -86,7 +85,7 @@ def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
         return going, inner.node(node.operator, before, place, new, axis=axis)[0]
 
     count = op.Gather(op.Shape(indices), op.const(axis or 0), axis=0)
-    body = op.graph("step", [INT64, BOOL, data.type], step)
+    body = op.graph("step", [INT64, BOOL, carried], step)
     return op.node("Loop", count, op.const(True, BOOL), data, body=body)[0]
 
 

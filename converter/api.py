@@ -267,8 +267,8 @@ def _plan(
         ir_version = irversion.within(
             proto, target[""], runtime.ir, request.ir_version, raised=raised, keep_functions=request.keep_functions
         )
-        report.notes += [*runtime.notes, runtime.verdict(report.opsets_before, proto.ir_version)]
-        report.warnings += runtime.doubts()
+        report.notes += [runtime.verdict(report.opsets_before, proto.ir_version), *runtime.remarks]
+        report.warnings += filter(None, [runtime.doubt])
     elif moved or request.ir_version is not None:
         ir_version = irversion.choose(
             proto, target[""], request.ir_version, rising=rising, keep_functions=request.keep_functions

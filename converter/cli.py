@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from onnx_convert import render, runtimes
+from onnx_convert import render
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -189,7 +189,6 @@ def main(
         "strict": strict,
         "keep_functions": keep_functions,
     }
-    options = {**promises, "target": runtime, "ir_version": ir_version}
     saving = {
         "external": external,
         "external_name": external_name or None,
@@ -202,12 +201,9 @@ def main(
 
         source: str | bytes = sys.stdin.buffer.read() if model == STREAM else model
         if described:
-            description = api.inspect(source, **promises)
-            if as_json:
-                _print_json("described", description)
-            elif not quiet:
-                _show(render.description_tables(description, verbose=verbose), screen)
+            _describe(api.inspect(source, **promises), as_json=as_json, quiet=quiet, verbose=verbose)
             return 0
+        options = {**promises, "target": runtime, "ir_version": ir_version}
         if check:
             report = api.plan(source, _target(to), **options)
         else:
@@ -236,11 +232,20 @@ def _prepare(*streams: IO[str]) -> None:
 
 
 def _list_runtimes(*, as_json: bool) -> None:
+    from onnx_convert import runtimes
+
     rows = runtimes.listed()
     if as_json:
         click.echo(json.dumps([row.to_dict() for row in rows], indent=2))
     else:
         _show([render.runtime_table(rows)], sys.stdout)
+
+
+def _describe(told: Description, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+    if as_json:
+        _print_json("described", told)
+    elif not quiet:
+        _show([*render.description_tables(told, verbose=verbose)], sys.stdout)
 
 
 def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
@@ -324,14 +329,13 @@ def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, ver
         _print_json("refused", error.report, refusals=refusals, nearest=error.nearest)
     count = len(error.refusals)
     name = "stdin" if model == STREAM else model
-    notes = error.report.notes
     nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
     _error(f"{name}: {nodes}; nothing was written")
     if not quiet and not as_json:
         nearest = f"The nearest opset within reach: --to {error.nearest}"
         table = render.refusal_table(error.refusals, verbose=verbose)
         reach = nearest if error.nearest else "No opset on the way is within reach."
-        _show([table, *(["\n".join(notes)] if notes else []), reach], sys.stderr)
+        _show([table, *error.report.notes, reach], sys.stderr)
     return error.exit_code
 
 

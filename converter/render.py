@@ -181,25 +181,19 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
         yield "external data", _few([f"{name} ({_size(size)})" for name, size in told.data_files.items()], verbose)
     yield "dtypes", _counted(told.dtypes, len(told.dtypes))
     if told.highest:
-        yield (
-            "can go",
-            f"to opset {told.lowest}"
-            if told.lowest == told.highest
-            else (f"to opsets {told.lowest} to {told.highest}"),
-        )
+        yield "in reach", f"opset {told.lowest} to {told.highest}"
     yield "loaded by", "\n".join(_runtimes(told.runtimes)) or "none of the listed runtimes"
 
 
 def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
-    """One line for each runtime: its versions from the first to the last, and what is not certain."""
+    """One line for each runtime: its versions from the first to the last, and whether that is uncertain."""
     groups: dict[str, list[Runtime]] = {}
     for row in rows:
         groups.setdefault(row.name, []).append(row)
     for name, members in groups.items():
         first, last = members[0].version, members[-1].version
         versions = first if first == last else f"{first} to {last}"
-        doubt = {row.certainty for row in members} - {"measured", "documented"}
-        yield f"{name} {versions}".rstrip() + (f" ({', '.join(sorted(doubt))})" if doubt else "")
+        yield f"{name} {versions}".rstrip() + (f" ({members[-1].certainty})" if members[-1].doubt else "")
 
 
 def _counted(counts: Mapping[str, int], limit: int) -> str:

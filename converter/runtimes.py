@@ -93,26 +93,32 @@ class Runtime:
         if self.opset is None:
             return f"{self} does not look at opset and IR version: nothing was too new"
         new = self._too_new(imports, ir_version)
+        opset = imports.get("ai.onnx", self.minimum)
+        told = []
+        if new:
+            first = ", ".join(f"the {_STAMPS[key]} ({value})" for key, value in new.items())
+            told.append(f"{' and '.join(first.rsplit(', ', 1))} {'were' if len(new) > 1 else 'was'} too new")
+        if opset < self.minimum:
+            told.append(f"the opset ({opset}) was too old, it begins with {self.minimum}")
+        elif new and "ai.onnx" not in new:
+            told.append(f"the opset ({opset}) was not")
+        elif new and "" not in new:
+            told.append(f"the IR version ({ir_version}) was not")
         ml = f", ai.onnx.ml {self.ml}" if "ai.onnx.ml" in new else ""
         limits = f"{self} loads opset {self.opset}{ml} and IR version {self.ir} at most"
-        said = [f"the {_STAMPS[key]} ({value})" for key, value in new.items()]
-        told = "nothing was too new"
-        if said:
-            told = f"{' and '.join(filter(None, (', '.join(said[:-1]), said[-1])))} {_was(said)} too new"
-        opset = imports.get("ai.onnx", self.minimum)
-        if opset < self.minimum:
-            told += f", the opset ({opset}) was too old: it starts at {self.minimum}"
-        elif new and "ai.onnx" not in new:
-            told += f", the opset ({opset}) was not"
-        elif new and "" not in new:
-            told += f", the IR version ({ir_version}) was not"
-        return f"{limits}: {told}"
+        return f"{limits}: {', '.join(told) or 'nothing was too new'}"
 
-    def doubts(self) -> list[str]:
-        """What a user of this row has to know: that it is uncertain, how its IR version came about, its remark."""
-        told = []
-        if self.certainty in UNCERTAIN:
-            told.append(f"what is known of {self} is {self.certainty}, not documented: {self.source}")
+    @property
+    def doubt(self) -> str:
+        """Why the row may be wrong; "" if it was measured or is documented."""
+        if self.certainty not in UNCERTAIN:
+            return ""
+        return f"what is known of {self} is {self.certainty}, not documented: {self.source}"
+
+    @property
+    def remarks(self) -> list[str]:
+        """How the row was chosen, where its IR version comes from, and what else a user of it should know."""
+        told = [*self.notes]
         if self.follows and self.opset is not None:
             told.append(f"the IR version that {self} loads is not documented; {self.ir} goes with opset {self.opset}")
         return told + ([f"{self}: {self.remark}"] if self.remark else [])
@@ -161,10 +167,6 @@ def find(text: str) -> Runtime:
     return replace(row, notes=notes)
 
 
-def _was(things: list[str]) -> str:
-    return "were" if len(things) > 1 else "was"
-
-
 @lru_cache(maxsize=1)
 def listed() -> tuple[Runtime, ...]:
     """All rows, the versions of a runtime together and oldest first."""
@@ -185,7 +187,7 @@ def listed() -> tuple[Runtime, ...]:
                     opset=opset,
                     ir=stamps.get("ir", ir),
                     ml=stamps.get("ml", ml),
-                    minimum=row.get("minimum", 1),
+                    minimum=stamps.get("minimum", 1),
                     follows="ir" not in stamps,
                     certainty=row["certainty"],
                     source=row["source"],

@@ -203,8 +203,11 @@ def build(model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto
 
 
 def infer(view: ModelProto) -> GraphProto:
-    """The main graph of a view with every type that can be inferred; errors are passed over."""
-    return onnx.shape_inference.infer_shapes(view, check_type=False, strict_mode=False, data_prop=True).graph
+    """The main graph of a view with every type that can be inferred, as it is where inference breaks off."""
+    try:
+        return onnx.shape_inference.infer_shapes(view, check_type=False, strict_mode=False, data_prop=True).graph
+    except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
+        return view.graph
 
 
 def infer_function(

@@ -370,6 +370,34 @@ def test_a_default_of_an_attribute_is_used_where_the_call_leaves_it_out() -> Non
     assert_same_numbers(source, converted.model)
 
 
+@pytest.mark.parametrize(
+    ("call", "signature", "body", "expected"),
+    [
+        ("y = f.F (x)", "(x) => (y, z)", "y = Neg (x) z = Abs (x)", "y = Neg (x)"),
+        (", y = f.F (x)", "(x) => (y, z)", "y = Neg (x) z = Abs (x)", "y = Abs (x)"),
+        ("y = f.F (x)", "(x, low) => (y)", "y = Clip (x, low)", "y = Identity (x)"),
+        ("z, y = f.F (x)", "(x) => (x, y)", "y = Abs (x)", "y = Abs (x)"),
+        ("z, y = f.F (x)", "(x) => (y, y)", "y = Abs (x)", "y = Abs (x)"),
+    ],
+    ids=["last output left out", "first output left out", "input left out", "handed through", "twice"],
+)
+def test_calls_of_every_shape_are_inlined(call: str, signature: str, body: str, expected: str) -> None:
+    function = f'<domain: "f", opset_import: ["" : 14]> F {signature} {{ {body} }}'
+    graph = "(float[2] x) => (float[2] y)"
+    source = model(f"{graph} {{ {call} }}", 14, function, ir=8, f=1)
+    converted = onnx_convert.convert(source, to=13).model
+    assert not converted.functions
+    assert_same_numbers(model(f"{graph} {{ {expected} }}", 13), converted)
+
+
+def test_an_inlined_function_brings_its_imports() -> None:
+    function = '<domain: "f", opset_import: ["" : 14, "com.acme" : 3]> F (x) => (y) { y = com.acme.Op (x) }'
+    source = model("(float[2] x) => (float[2] y) { y = f.F (x) }", 14, function, ir=8, f=1)
+    converted = onnx_convert.convert(source, to=13).model
+    assert operators(converted) == ["Op"]
+    assert opset_imports(converted) == {"": 13, "f": 1, "com.acme": 3}
+
+
 def test_a_function_that_nobody_calls_is_converted_too() -> None:
     graph = "(float[2] x) => (float[2] y) { y = Neg (x) }"
     source = model(graph, 12, function(f"y = {UNSQUEEZE} (x)"), ir=8, f=1)

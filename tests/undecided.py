@@ -41,8 +41,7 @@ ai.onnx 18 down: BitwiseAnd BitwiseNot BitwiseOr BitwiseXor CenterCropPad Col2Im
 ai.onnx 19 down: DeformConv
 ai.onnx 20 down: AffineGrid Gelu ImageDecoder RegexFullMatch StringConcat StringSplit
 ai.onnx 23 down: Attention RMSNormalization RotaryEmbedding
-ai.onnx 24 down: Attention Swish TensorScatter
-ai.onnx 25 down: Attention
+ai.onnx 24 down: Swish TensorScatter
 ai.onnx 26 down: BitCast CumProd
 ai.onnx 27 down: CausalConvWithState LinearAttention
 ai.onnx 28 down: SwiGLU

@@ -16,7 +16,7 @@ from fuzz.growing import Shape, Step, Unfit, dtype_of, elem_type
 Recipe = Callable[[Step], None]
 
 BROADCASTING = {
-    *"Add Sub Mul Div Pow And Or Xor Equal Greater Less GreaterOrEqual LessOrEqual Mod BitShift".split(),
+    *"Add Sub Mul Div Pow And Or Xor Equal Greater Less GreaterOrEqual LessOrEqual BitShift".split(),
     *"BitwiseAnd BitwiseOr BitwiseXor Max Min Sum Mean Where".split(),
 }
 OVERLAPPING = {"Max": 8, "Min": 8, "Sum": 8, "Mean": 8}  # broadcast from there on; the rest from 7
@@ -72,6 +72,15 @@ def pointwise(step: Step) -> None:
             step.maybe(attribute, CHOICES[attribute])
 
 
+def modulo(step: Step) -> None:
+    a = step.input()
+    step.input(stretching(step, a.shape), fits=_without_zero, fresh=_positive)
+    if "float" in a.dtype.name and step.opset < 28:
+        step.set("fmod", 1)
+    else:
+        step.maybe("fmod", [0, 1])
+
+
 def stretching(step: Step, shape: Shape) -> Shape:
     """A shape that broadcasts with this one to this one or to something larger."""
     kept = shape[step.random.randint(0, len(shape)) if step.chance() else 0 :]
@@ -115,13 +124,13 @@ def _shiftable(array: np.ndarray) -> bool:
 
 # Operators that not every number suits; the same for all their inputs.
 FITTING: dict[str, Callable[[np.ndarray], bool]] = {
-    **dict.fromkeys(("Div", "Mod", "Reciprocal"), _without_zero),
+    **dict.fromkeys(("Div", "Reciprocal"), _without_zero),
     **dict.fromkeys(("Log", "Sqrt", "Pow", "Acosh"), lambda a: bool(np.all(a > 0)) and bool(np.all(a < 8))),
     **dict.fromkeys(("Asin", "Acos", "Atanh"), lambda a: bool(np.all(abs(a) < 1))),
     "BitShift": _shiftable,
 }
 FRESH: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    **dict.fromkeys(("Div", "Mod", "Reciprocal", "Log", "Sqrt", "Pow", "Acosh"), _positive),
+    **dict.fromkeys(("Div", "Reciprocal", "Log", "Sqrt", "Pow", "Acosh"), _positive),
     **dict.fromkeys(("Asin", "Acos", "Atanh"), lambda a: np.asarray(np.tanh(a.astype(np.float64))).astype(a.dtype)),
 }
 
@@ -224,7 +233,8 @@ def dequantize(step: Step) -> None:
 
 
 def one_hot(step: Step) -> None:
-    indices = step.input(dtype=step.random.choice(["int64", "int32"]), fits=lambda a: bool(np.all(a >= 0)), fresh=abs)
+    kind = step.random.choice(["int64", "int32"])
+    indices = step.input(least=1, dtype=kind, fits=lambda a: bool(np.all(a >= 0)), fresh=abs)
     step.give(step.random.choice([3, [5]]), "int64")
     step.give([0, 1], step.random.choice(["float", "int64", "int32"]))
     if step.chance():
@@ -260,6 +270,7 @@ def einsum(step: Step) -> None:
 
 
 OWN: dict[str, Recipe] = {
+    "Mod": modulo,
     "PRelu": prelu,
     "Clip": clip,
     "Cast": cast,
@@ -281,7 +292,7 @@ OWN: dict[str, Recipe] = {
 POINTWISE = """
     Abs Acos Acosh Add And ArgMax ArgMin Asin Asinh Atan Atanh BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil
     Celu Cos Cosh Div DynamicQuantizeLinear Elu Equal Erf Exp Floor Gelu Greater GreaterOrEqual HardSigmoid HardSwish
-    Hardmax Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization Max Mean Min Mish Mod Mul Neg
+    Hardmax Identity IsInf IsNaN LeakyRelu Less LessOrEqual Log LogSoftmax LpNormalization Max Mean Min Mish Mul Neg
     NonZero Not Or Pow Reciprocal Relu Round Selu Shape Shrink Sigmoid Sign Sin Sinh Size Softmax Softplus Softsign Sqrt
     Sub Sum SwiGLU Swish Tan Tanh ThresholdedRelu Where Xor
 """.split()

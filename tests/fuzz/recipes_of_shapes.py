@@ -223,8 +223,12 @@ def pad(step: Step) -> None:
         step.setting("axes", np.array(axes), step.random.choice(["int64", "int32"]))
 
 
+def _distinct(array: np.ndarray) -> bool:
+    return array.size > 0 and len(np.unique(array.astype(np.float64))) == array.size
+
+
 def top_k(step: Step) -> None:
-    x = step.input(least=1, fits=lambda a: a.size > 0 and len(np.unique(a.astype(np.float64))) == a.size)
+    x = step.input(least=1, fits=_distinct, fresh=lambda a: np.arange(a.size)[::-1].reshape(a.shape).astype(a.dtype))
     axis = step.axis(x.ndim)
     step.set("axis", axis)
     k = step.random.randint(1, x.shape[axis])

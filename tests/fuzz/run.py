@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judges many random models and prints each failure as a small one: `python tests/fuzz/run.py --help`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+if __name__ == "__main__":  # a script's own folder is on the path, its parent is not
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import numpy as np
+import onnx.printer
+
+from fuzz.judge import FAILED, REFUSED, Verdict, judge
+from fuzz.shrink import shrink, with_nodes
+from fuzz.trials import Tally, Trial, make
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Returns 1 if anything failed."""
+    asked = _parser().parse_args(arguments)
+    outcomes: Counter[str] = Counter()
+    failures: Counter[str] = Counter()
+    tally, started = Tally(), time.monotonic()
+    for seed in range(asked.seed, asked.seed + asked.count):
+        if time.monotonic() - started > asked.seconds:
+            break
+        sys.stderr.write(f"\r{seed}")  # whoever dies here dies of this seed
+        sys.stderr.flush()
+        for trial in trials_of(seed, tally):
+            verdict = judge(trial)
+            outcomes[verdict.outcome] += 1
+            if verdict.outcome == FAILED:
+                small = shrink(trial, lambda other, kind=verdict.kind: _fails(other, kind))
+                verdict = judge(small)
+                sign = signature(small, verdict)
+                failures[sign] += 1
+                if failures[sign] <= asked.repeat:
+                    sys.stdout.write(f"\n---- seed {seed}: {sign}\n{reproducer(small, verdict)}\n")
+                    sys.stdout.flush()
+    sys.stdout.write(f"\n{summary(outcomes, failures, tally)}\n{time.monotonic() - started:.0f} s\n")
+    return int(bool(failures))
+
+
+def trials_of(seed: int, tally: Tally | None = None) -> list[Trial]:
+    """The trial of a seed, and, if some nodes are refused, what is left without them."""
+    trial = make(seed, tally)
+    if trial is None:
+        return []
+    verdict = judge(trial)
+    if verdict.outcome != REFUSED:
+        return [trial]
+    rest = [node for node in trial.flat.graph.node if not any(node.name in name for name in verdict.nodes)]
+    return [trial, with_nodes(trial, rest)] if rest and len(rest) < len(trial.flat.graph.node) else [trial]
+
+
+def _fails(trial: Trial, kind: str) -> bool:
+    verdict = judge(trial)
+    return verdict.outcome == FAILED and verdict.kind == kind
+
+
+def signature(trial: Trial, verdict: Verdict) -> str:
+    """What failures of one cause share, more or less: kind, operators, direction, and the adapter that is named."""
+    operators = "+".join(sorted({node.op_type for node in trial.flat.graph.node}))
+    direction = "up" if trial.target > trial.source else "down"
+    adapter = re.search(r"adapter (\w+)", verdict.why)
+    disguises = "".join(f" {name}" for name, _ in trial.disguises)
+    return f"{verdict.kind} {operators} {direction}{disguises}{f' by {adapter[1]}' if adapter else ''}"
+
+
+def reproducer(trial: Trial, verdict: Verdict) -> str:
+    """The failure as text: what was asked, what was seen, the model, and the inputs that are small enough to print."""
+    case = trial.disguised()
+    feeds = [f"{name} = {_shown(array)}" for name, array in case.feeds.items()]
+    return "\n".join([str(trial), verdict.why[:1500], onnx.printer.to_text(case.model), *feeds])
+
+
+def _shown(array: np.ndarray) -> str:
+    return f"{array.dtype} {array.tolist()}" if array.size <= 16 else f"{array.dtype}{list(array.shape)}"
+
+
+def summary(outcomes: Counter[str], failures: Counter[str], tally: Tally) -> str:
+    """The counts: outcomes, failures by cause, and operators that seldom could be made."""
+    lines = [", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())]
+    lines += [f"{count} x {sign}" for sign, count in failures.most_common()]
+    lines.append(f"{sum(tally.made.values())} nodes of {len(tally.made)} operators, {sum(tally.unfit.values())} unfit")
+    return "\n".join(lines)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the first seed; each model has its own")
+    parser.add_argument("--count", type=int, default=1000, metavar="M", help="how many seeds")
+    parser.add_argument("--seconds", type=float, default=float("inf"), metavar="S", help="stop after that time")
+    parser.add_argument("--repeat", type=int, default=1, metavar="K", help="print that many of each cause")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
