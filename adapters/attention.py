@@ -55,9 +55,12 @@ def mask_what_is_padding(node: Node, op: Emitter) -> Outcome:
     if lengths is None:
         return op.same(*inputs)
     keys = _indices(op, _total(node, op))
-    allowed = op.Less(keys, op.Unsqueeze(lengths, op.const([1, 2, 3])))
+    allowed = op.Less(keys, _by_member(op, lengths))
     if causal:
         allowed = op.And(allowed, op.LessOrEqual(keys, _positions(node, op)))
+    elif mask is None:  # runtimes want a row for each query
+        rows = op.Unsqueeze(_size(op, node.input(QUERY), -2), op.const([0]))
+        allowed = op.Expand(allowed, op.Concat(op.const([1, 1]), rows, op.const([1]), axis=0))
     inputs[MASK] = _both(node, op, mask, allowed)
     return op.same(*inputs, is_causal=None)
 
@@ -95,8 +98,13 @@ def _positions(node: Node, op: Emitter) -> Value:
     if past is not None:
         return op.Add(own, _size(op, past, -2))
     if lengths is not None:
-        return op.Add(own, op.Unsqueeze(op.Sub(lengths, count), op.const([1, 2, 3])))
+        return op.Add(own, _by_member(op, op.Sub(lengths, count)))
     return own
+
+
+def _by_member(op: Emitter, numbers: Value) -> Value:
+    """One number for each member of the batch. Not by Unsqueeze: inference takes what it makes for a shape."""
+    return op.Reshape(numbers, op.const([-1, 1, 1, 1]))
 
 
 def _both(node: Node, op: Emitter, mask: Value | None, allowed: Value) -> Value:

@@ -72,7 +72,7 @@ def check(
     for name, (adapter, node) in attribution.by_value.items():
         before_type = known.type_of(name)
         found = now.get(name)
-        if before_type is None or (found is not None and found.type == before_type):
+        if before_type is None or name in edit.graph.forgotten or (found is not None and found.type == before_type):
             continue
         if facts.contradicts(found and found.type, before_type):
             raise InternalError(f"the type of {name!r} has changed", adapter=adapter, node=node)

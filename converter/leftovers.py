@@ -55,6 +55,7 @@ def sweep(roots: list[GraphEdit], lost: Iterable[str], *, overridable: bool) -> 
     for edit in edits:
         if edit.forgotten:
             edit.nodes[:] = [node for node in edit.nodes if id(node) not in gone]
+            edit.value_info[:] = [value for value in edit.value_info if value.name not in edit.forgotten]
 
 
 def _define(edits: list[GraphEdit], *, overridable: bool) -> dict[str, Definition]:

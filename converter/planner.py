@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx import GraphProto
-
 from onnx_convert import calls, engine, irversion, leftovers, opsets, view
 from onnx_convert.checks import Attribution
 from onnx_convert.edits import GraphEdit, ModelEdit, function_key
@@ -17,7 +15,7 @@ from onnx_convert.scope import Names, Scope, Session
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onnx import FunctionProto, ModelProto, TensorProto, TypeProto
+    from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, TypeProto
 
     from onnx_convert.carrier import Options
     from onnx_convert.edits import FunctionKey
@@ -52,6 +50,7 @@ class Planner:
         self.asked = False
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self._sites: dict[FunctionKey, list[calls.Call]] | None = None
+        self._inlined: set[FunctionKey] = set()
 
     def _infer(self) -> GraphProto:
         self.asked = True
@@ -76,6 +75,7 @@ class Planner:
         training = [scope.edit for scope in self._training(run, main)]
         edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)
         self._sweep([main.edit, *edit.training], work)
+        self._refuse_conflicts()
         if self.ir_version <= irversion.INPUTS_ONLY:
             self._initializers_to_inputs(edit)
         return edit
@@ -117,10 +117,26 @@ class Planner:
                 scopes.append(scope)
         return scopes
 
+    def _refuse_conflicts(self) -> None:
+        """An operator of a domain that stays means what its version says: an expanded function has to agree on it."""
+        known = {domain: (version, "the model") for domain, version in self.imports.items()}
+        named = {key[0] for key in self.functions}  # the domains of functions, whose versions mean nothing
+        for key in sorted(self._inlined):
+            for entry in self.functions[key].opset_import:
+                domain = opsets.normalise(entry.domain)
+                if domain in self.target or domain in named:
+                    continue
+                version, holder = known.setdefault(domain, (entry.version, f"function {key[1]}"))
+                if version != entry.version:
+                    reason = f"it has to be expanded, and imports {domain} {entry.version}, {holder} {version}"
+                    remedy = "keep_functions, or an opset whose IR version has functions (15 or above)"
+                    self.report.refusals.append(Refusal(key[1], key[0], "", 0, opsets.DOWN, reason, remedy))
+
     def _take(self, work: Work) -> None:
         self.report.steps += work.steps
         self.report.refusals += work.refusals
         self.report.assumed += work.assumed
+        self._inlined |= work.inlined
         self.report.inlined += [
             f"{opsets.shown(key[0])}.{key[1]}" for key in sorted(work.inlined)
             if f"{opsets.shown(key[0])}.{key[1]}" not in self.report.inlined

@@ -126,7 +126,9 @@ def test_help_fits_on_a_screen() -> None:
     ("line", "says"),
     [
         ("--to 14", "Missing argument 'MODEL'"),
-        ("model.onnx", "Missing option '--to'"),
+        ("model.onnx --check", "Missing option '--to' or '--for'"),
+        ("model.onnx -o x.onnx", "Missing option '--to' or '--for'"),
+        ("model.onnx --to 14 --for onnxruntime@1.14", "exclude each other"),
         ("model.onnx --to fourteen", "'fourteen' is no opset"),
         ("model.onnx --to 0", "'0' is no opset"),
         ("model.onnx --to ai.onnx.ml:", "'ai.onnx.ml:' is no opset"),
@@ -162,7 +164,9 @@ def test_wrong_usage_is_one_line_and_writes_nothing(api: StandIn, tmp_path: Path
         ("--to 14 --to ai.onnx.ml:3", {"to": {"ai.onnx": 14, "ai.onnx.ml": 3}}),
         ("--to ai.onnx.ml:3", {"to": {"ai.onnx.ml": 3}}),
         ("--to 14 --to ai.onnx.ml:latest", {"to": {"ai.onnx": 14, "ai.onnx.ml": "latest"}}),
-        ("--ir-version 8", {"to": None, "ir_version": 8}),
+        ("--ir-version 8", {"to": None, "target": None, "ir_version": 8}),
+        ("--for onnxruntime@1.14", {"to": None, "target": "onnxruntime@1.14", "ir_version": None}),
+        ("--for triton:22.12 --ir-version 7", {"to": None, "target": "triton:22.12", "ir_version": 7}),
         ("--to 14 --exact --strict --keep-functions", {"exact": True, "strict": True, "keep_functions": True}),
         ("--to 14 --types cast-rounding --allow conditional", {"types": "cast-rounding", "allow": ("conditional",)}),
     ],
@@ -420,7 +424,7 @@ def process(*line: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run([sys.executable, "-m", "onnx_convert", *line], capture_output=True, check=False, **more)
 
 
-@pytest.mark.parametrize("line", ["--help", "--version", "model.onnx --to x"])
+@pytest.mark.parametrize("line", ["--help", "--version", "--list-runtimes", "model.onnx --to x"])
 def test_answers_without_a_model_import_nothing_heavy(line: str) -> None:
     script = (
         "import sys\n"

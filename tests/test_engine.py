@@ -398,6 +398,19 @@ def test_an_inlined_function_brings_its_imports() -> None:
     assert opset_imports(converted) == {"": 13, "f": 1, "com.acme": 3}
 
 
+@pytest.mark.parametrize(("version", "refused"), [(2, True), (3, False)])
+def test_an_inlined_function_must_agree_on_domains_that_stay(version: int, refused: bool) -> None:
+    function = '<domain: "f", opset_import: ["" : 14, "com.acme" : 3]> F (x) => (y) { y = com.acme.Op (x) }'
+    graph = "(float[2] x) => (float[2] z) { y = f.F (x) z = com.acme.Op (y) }"
+    source = model(graph, 14, function, ir=8, f=1, com_acme=version)
+    if refused:
+        with pytest.raises(RefusedError, match=f"imports com.acme 3, the model {version}"):
+            onnx_convert.convert(source, to=13)
+        assert onnx_convert.convert(source, to=13, keep_functions=True).model.functions
+    else:
+        assert operators(onnx_convert.convert(source, to=13).model) == ["Op", "Op"]
+
+
 def test_a_function_that_nobody_calls_is_converted_too() -> None:
     graph = "(float[2] x) => (float[2] y) { y = Neg (x) }"
     source = model(graph, 12, function(f"y = {UNSQUEEZE} (x)"), ir=8, f=1)

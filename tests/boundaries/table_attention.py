@@ -33,7 +33,7 @@ WINDOWS: list[Row] = [
         "Attention without window", 25, 24, attention("left_window_size=-1,right_window_size=-1"), into=["Attention"]
     ),
     keeps("Attention", 23, 25, attention("is_causal=1")),
-    keeps("Attention", 25, 23, attention("is_causal=1")),
+    rewrites("Attention", 25, 23, attention("is_causal=1"), into=["Attention"]),
     rewrites("Attention with a left window", 25, 24, attention(LEFT)),
     rewrites("Attention with a right window", 25, 24, attention("right_window_size=0")),
     rewrites("Attention with windows", 25, 24, attention(BOTH)),
@@ -43,7 +43,7 @@ WINDOWS: list[Row] = [
     rewrites("Attention with windows and a mask", 25, 23, attention(BOTH, "bool[3,6]")),
     rewrites("Attention with windows and a mask of floats", 25, 23, attention(BOTH, "float[2,1,3,6]")),
     rewrites("Attention with windows and a vector as mask", 25, 23, attention(BOTH, "bool[6]")),
-    rewrites("Attention with windows and a short mask", 25, 24, attention(BOTH, "float[3,4]")),
+    rewrites("Attention with windows and a short mask of floats", 25, 23, attention(BOTH, "float[3,4]")),
     rewrites("Attention with windows and a short mask", 25, 23, attention(BOTH, "bool[2,4,3,4]")),
     rewrites("Attention with windows after a past", 25, 23, attention(BOTH, past="5")),
     rewrites(
@@ -58,13 +58,16 @@ WINDOWS: list[Row] = [
     refuses("Attention with windows and a mask of integers", 25, 24, attention(LEFT, "int32[3,6]"), because="integers"),
 ]
 
+# onnxruntime has no short masks, and runs opset 24.
+NONE = "left_window_size=-1"
+
 PADDING: list[Row] = [
     rewrites(
         "Attention with lengths",
         24,
         23,
         attention(lengths="n"),
-        into=["Range", "Unsqueeze", "Less", "Attention"],
+        into=["Range", "Reshape", "Less", "Unsqueeze", "Concat", "Expand", "Attention"],
         feeds=MORE,
     ),
     rewrites("Attention with lengths that is causal", 24, 23, attention("is_causal=1", lengths="n"), feeds=MORE),
@@ -77,9 +80,13 @@ PADDING: list[Row] = [
     ),
     rewrites("Attention with lengths and a mask", 24, 23, attention("is_causal=1", "bool[3,6]", "n"), feeds=MORE),
     rewrites("Attention with lengths and a mask of floats", 24, 23, attention("", "float[2,4,3,6]", "n"), feeds=MORE),
-    rewrites("Attention with lengths and a short mask", 24, 23, attention("", "float[3,4]", "n"), feeds={"n": [2, 4]}),
-    rewrites("Attention with a short mask", 24, 23, attention("", "bool[3,4]")),
-    rewrites("Attention with a short mask after a past", 24, 23, attention("is_causal=1", "float[3,10]", past="5")),
+    rewrites(
+        "Attention with lengths and a short mask", 25, 23, attention(NONE, "float[3,4]", "n"), feeds={"n": [2, 4]}
+    ),
+    rewrites("Attention with a short mask", 25, 23, attention(NONE, "bool[3,4]")),
+    rewrites(
+        "Attention with a short mask after a past", 25, 23, attention(NONE + ",is_causal=1", "float[3,10]", past="5")
+    ),
     rewrites("Attention with a mask", 24, 23, attention("", "bool[3,6]"), into=["Attention"]),
     rewrites(
         "Attention with a mask after a past",

@@ -80,9 +80,13 @@ def _check_form(row: Row, variant: str, source: ModelProto, result: ModelProto) 
     assert [v.name for v in result.graph.output] == [v.name for v in source.graph.output]
     assert _signature(result) == _signature(source)
     if row.outcome == KEEPS and len(source.functions) == len(result.functions):
-        assert list(all_nodes(result)) == list(all_nodes(source))
+        assert _meaningful(result) == _meaningful(source)  # value_ints becomes a tensor below 12
     if row.outcome == REWRITES and row.into is not None and variant == "plain":
         assert [n.op_type for n in result.graph.node if not _is_constant(n)] == list(row.into)
+
+
+def _meaningful(model: ModelProto) -> list[NodeProto]:
+    return [node for node in all_nodes(model) if not _is_constant(node)]
 
 
 def _is_constant(node: NodeProto) -> bool:

@@ -103,7 +103,7 @@ def constant_ints(case: Case) -> Case | None:
             return [node]
         return [helper.make_node("Constant", [], [tensor.name], **attribute)]
 
-    return _with_constants(case, 12, write, {TensorProto.INT64})
+    return _with_constants(case, 12, write, {TensorProto.INT64}, most=1)
 
 
 def computed(case: Case) -> Case | None:
@@ -126,12 +126,17 @@ def computed(case: Case) -> Case | None:
 
 
 def _with_constants(
-    case: Case, least: int, write: Callable[[TensorProto], list[NodeProto]], dtypes: set[int] | None = None
+    case: Case,
+    least: int,
+    write: Callable[[TensorProto], list[NodeProto]],
+    dtypes: set[int] | None = None,
+    most: int = 64,  # dimensions
 ) -> Case | None:
     if opset_of(case.model) < least:
         return None
     model = _copy(case.model)
-    chosen = [t for t in model.graph.initializer if _small_integer(t) and (not dtypes or t.data_type in dtypes)]
+    chosen = [t for t in model.graph.initializer if _small_integer(t) and len(t.dims) <= most]
+    chosen = [t for t in chosen if not dtypes or t.data_type in dtypes]
     if not chosen:
         return None
     for tensor in chosen:

@@ -215,7 +215,7 @@ def quantize(step: Step) -> None:
         axis = step.axis(x.ndim)
         step.set("axis", axis)
         shape = (x.shape[axis],)
-    step.give(step.random.choice([0.25, 0.1, 1.0]) * np.ones(shape), "float" if step.opset < 19 else dtype_of(x))
+    step.give(step.random.choice([0.25, 0.1, 1.0]) * np.ones(shape), dtype_of(x) if step.opset >= 19 and x.dtype.kind == "f" else "float")
     if step.chance(0.7):
         step.give(step.random.choice([0, 3]) * np.ones(shape), step.random.choice(["uint8", "int8"]))
 

@@ -15,6 +15,7 @@ if __name__ == "__main__":  # a script's own folder is on the path, its parent i
 
 import numpy as np
 import onnx.printer
+import onnx_convert
 
 from fuzz.judge import FAILED, REFUSED, Verdict, judge
 from fuzz.shrink import shrink, with_nodes
@@ -77,7 +78,12 @@ def reproducer(trial: Trial, verdict: Verdict) -> str:
     """The failure as text: what was asked, what was seen, the model, and the inputs that are small enough to print."""
     case = trial.disguised()
     feeds = [f"{name} = {_shown(array)}" for name, array in case.feeds.items()]
-    return "\n".join([str(trial), verdict.why[:1500], onnx.printer.to_text(case.model), *feeds])
+    try:
+        became = onnx.printer.to_text(onnx_convert.convert(case.model, to=trial.target, **trial.options).model)
+    except onnx_convert.OnnxConvertError as error:
+        became = f"{type(error).__name__}"
+    text = onnx.printer.to_text(case.model)
+    return "\n".join([str(trial), verdict.why[:1500], text, *feeds, "becomes", became])
 
 
 def _shown(array: np.ndarray) -> str:
