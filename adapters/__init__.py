@@ -10,5 +10,4 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 for _module in iter_modules(__path__):
-    if not _module.ispkg:
-        import_module(f"{__name__}.{_module.name}")
+    import_module(f"{__name__}.{_module.name}")

@@ -59,10 +59,19 @@ def mask_what_is_padding(node: Node, op: Emitter) -> Outcome:
     if causal:
         allowed = op.And(allowed, op.LessOrEqual(keys, _positions(node, op)))
     elif mask is None:  # runtimes want a row for each query
-        rows = op.Unsqueeze(_size(op, node.input(QUERY), -2), op.const([0]))
-        allowed = op.Expand(allowed, op.Concat(op.const([1, 1]), rows, op.const([1]), axis=0))
+        allowed = op.Expand(allowed, _row_for_each_query(node, op))
     inputs[MASK] = _both(node, op, mask, allowed)
     return op.same(*inputs, is_causal=None)
+
+
+def _row_for_each_query(node: Node, op: Emitter) -> Value:
+    """The shape to which a mask of one row expands."""
+    query = node.input(QUERY)
+    known = _known(query, -2)
+    if isinstance(known, int):
+        return op.const([1, 1, known, 1])
+    rows = op.Unsqueeze(_size(op, query, -2), op.const([0]))
+    return op.Concat(op.const([1, 1]), rows, op.const([1]), axis=0)
 
 
 def _inputs(node: Node) -> list[Value | None]:
@@ -80,9 +89,21 @@ def _size(op: Emitter, value: Value, axis: int) -> Value:
     return op.const(known) if isinstance(known, int) else op.Gather(op.Shape(value), op.const(axis))
 
 
+def _known_total(node: Node) -> int | str | None:
+    """The number of keys, or the symbol for it, those of the past included."""
+    past, size = node.optional_input(PAST), _known(node.input(KEY), -2)
+    if past is None:
+        return size
+    before = _known(past, -2)
+    return before + size if isinstance(before, int) and isinstance(size, int) else None
+
+
 def _total(node: Node, op: Emitter) -> Value:
-    """The number of keys, those of the past included."""
-    past, size = node.optional_input(PAST), _size(op, node.input(KEY), -2)
+    """The number of keys, those of the past included, a scalar."""
+    past, known = node.optional_input(PAST), _known_total(node)
+    if isinstance(known, int):
+        return op.const(known)
+    size = _size(op, node.input(KEY), -2)
     return size if past is None else op.Add(_size(op, past, -2), size)
 
 
@@ -127,14 +148,8 @@ def _nothing(node: Node) -> float | bool:
 
 def _filled_up(node: Node, op: Emitter) -> Value | None:
     """The mask, with as many columns as there are keys."""
-    mask, past = node.optional_input(MASK), node.optional_input(PAST)
-    if mask is None:
-        return None
-    columns, total = _known(mask, -1), _known(node.input(KEY), -2)
-    if past is not None:
-        before = _known(past, -2)
-        total = before + total if isinstance(before, int) and isinstance(total, int) else None
-    if columns is not None and columns == total:
+    mask = node.optional_input(MASK)
+    if mask is None or _known(mask, -1) is not None and _known(mask, -1) == _known_total(node):
         return mask
     missing = op.Sub(_total(node, op), _size(op, mask, -1))
     pads = op.Concat(op.const([0]), op.Unsqueeze(missing, op.const([0])), axis=0)

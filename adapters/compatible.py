@@ -163,11 +163,11 @@ compatible("Attention", at=25, direction="up", because="the windows default to -
 compatible("Range", at=27, direction="up", because="`stash_type` only concerns float16 and bfloat16, which are new")
 
 compatible(
-    "Cast", "Celu", "Compress", "DepthToSpace", "DequantizeLinear", "Einsum", "OneHot", "Optional",
+    "Cast", "Compress", "DepthToSpace", "DequantizeLinear", "Einsum", "OneHot", "Optional",
     "OptionalGetElement", "OptionalHasElement", "QuantizeLinear", "ReverseSequence", "Unique",
     at=28,
 )
-compatible("BitShift", "Mod", at=28, direction="up")
+compatible("BitShift", "Celu", "Mod", at=28, direction="up")
 compatible("ReduceLogSum", "ReduceLogSumExp", at=28, direction="down")
 compatible("SpaceToDepth", at=28, direction="up", because="`mode` defaults to DCR, the old order")
 

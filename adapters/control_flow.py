@@ -29,9 +29,13 @@ BRANCHES: Final = ("then_branch", "else_branch")
 
 @downgrade("If", at=11)
 def one_shape_for_both_branches(node: Node, op: Emitter) -> Outcome:
-    """Branches that are known to differ in a shape become loops of one step or none, whose results are put together."""
+    """Branches that differ in a shape become loops of one step or none, whose results are put together.
+
+    So do those of which only one shape is known, because inference would take it for both.
+    """
     sizes = list(zip(*(_made_by(node, branch) for branch in BRANCHES), strict=True))
-    if not any(_differ(*pair) for pair in sizes):
+    only_tensors = all(node.output(i).is_tensor for i in range(len(node.proto.output)))  # others have no way down
+    if not only_tensors or all(ours == theirs for ours, theirs in sizes):
         return op.same()
     count, condition = len(sizes), node.input(0)
     if condition.rank != 0:
@@ -67,13 +71,6 @@ def _sizes(kind: TypeProto) -> Sizes:
     if not kind.tensor_type.HasField("shape"):
         return None
     return [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.tensor_type.shape.dim]
-
-
-def _differ(ours: Sizes, theirs: Sizes) -> bool:
-    if ours is None or theirs is None:
-        return False
-    pairs = zip(ours, theirs, strict=False)
-    return len(ours) != len(theirs) or any(a != b for a, b in pairs if a is not None and b is not None)
 
 
 def _one_step(op: Emitter, branch: GraphProto) -> GraphProto:

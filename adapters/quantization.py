@@ -237,7 +237,8 @@ def _stretched(op: Emitter, value: Value, x: Value, axis: int, block: int) -> Va
         count = -axis - 1 if axis < 0 or x.rank is None else x.rank - axis - 1
         return op.at(5).Reshape(value, op.const([-1] + [1] * count)) if count else value
     after = ones_like(op, part(op, op.Shape(x), axis + 1))
-    return op.at(5).Reshape(value, op.at(4).Concat(op.const([-1]), after, axis=0))
+    own = op.const([-1]) if value.rank else op.Shape(value)  # that of a single scale is empty
+    return op.at(5).Reshape(value, op.at(4).Concat(own, after, axis=0))
 
 
 def _repeated(op: Emitter, value: Value, x: Value, axis: int, block: int) -> Value:

@@ -19,6 +19,7 @@ END: Final = 2**31 - 1
 BOOL: Final = dtype_number("bool")
 INT64: Final = dtype_number("int64")
 FLOAT: Final = dtype_number("float")
+DOUBLE: Final = dtype_number("double")
 
 
 def part(op: Emitter, vector: Value, start: int, end: int = END) -> Value:
@@ -135,3 +136,16 @@ def at_least_zero(op: Emitter, integers: Value) -> Value:
     """int64 values, 0 for those below it. Exact at every opset, as `non_negative` is."""
     positive = op.at(7).Greater(op.Cast(integers, to=FLOAT), op.const(0, FLOAT))
     return op.at(7).Mul(integers, op.Cast(positive, to=INT64))
+
+
+# ---- dtypes
+
+
+def cast(op: Emitter, x: Value, to: int) -> Value:
+    """A value in a dtype; itself if it is known to have it."""
+    return x if x.dtype == to else op.Cast(x, to=to)
+
+
+def working_dtype(*dtypes: int) -> int:
+    """The dtype to compute in: double if one of these is, else float, which float16 and bfloat16 become."""
+    return DOUBLE if DOUBLE in dtypes else FLOAT

@@ -109,8 +109,11 @@ class Engine:
                 nodes.append(node)
             else:
                 self._node(index, node, opset, fate, scope)
-        if self.session.ir_after <= INPUTS_ONLY and scope.parent is not None:
-            self._hoist(scope)
+        if scope.parent is not None:
+            if self.session.ir_after <= INPUTS_ONLY:
+                self._hoist(scope)
+            if scope.edit.changed:
+                scope.keep_output_types()
         used = self.session.used
         scope.edit.constants += [tensor for name, tensor in scope.new_constants.items() if name in used]
 

@@ -54,6 +54,8 @@ class Reach:
     def nearest(self, aim: int, refusals: list[Refusal]) -> int | None:
         """The opset closest to a refused one that can be reached, as the boundaries of the refusals suggest it."""
         while (candidate := self._suggested(aim, refusals)) is not None:
+            if not min(self._start, aim) < candidate < max(self._start, aim):
+                return None
             refusals, aim = self.refusals_at(candidate), candidate
             if not refusals:
                 return candidate
@@ -71,8 +73,8 @@ class Reach:
         step = 1 if aim > good else -1
         while bad - good != step:
             candidate = self._suggested(bad, refusals)
-            if candidate is None:
-                candidate = good + step * max((bad - good) * step // 2, 1)
+            if candidate is None or (bad - candidate) * step <= 0:
+                candidate = good + step * ((bad - good) * step // 2)
             elif (candidate - good) * step <= 0:
                 candidate = good + step
             found = self.refusals_at(candidate)
@@ -87,5 +89,4 @@ class Reach:
         boundaries = [refusal.boundary for refusal in refusals if refusal.domain == "ai.onnx"]
         if not boundaries or not all(boundaries):
             return None
-        candidate = max(boundaries) if aim < self._start else min(boundaries) - 1
-        return candidate if min(self._start, aim) < candidate < max(self._start, aim) else None
+        return max(boundaries) if aim < self._start else min(boundaries) - 1

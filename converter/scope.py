@@ -16,6 +16,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, 
 
 from onnx_convert import constants, legality, opsets
 from onnx_convert.edits import GraphEdit
+from onnx_convert.facts import is_vaguer
 from onnx_convert.site import dtype_number
 
 if TYPE_CHECKING:
@@ -276,6 +277,13 @@ class Scope:
                 known = self.type_of(name) or _element_type(self.spelled(name))
                 if known is not None:
                     self.edit.value_info.append(ValueInfoProto(name=name, type=nameless(known)))
+
+    def keep_output_types(self) -> None:
+        """Spells out the types of a subgraph's outputs: what holds it may need them more than inference finds now."""
+        for value in self.graph.output:
+            known = self.facts.type_of(value.name)
+            if known is not None and is_vaguer(value.type, known):
+                self.edit.refined.append(ValueInfoProto(name=value.name, type=nameless(known)))
 
     @property
     def _stated(self) -> set[str]:

@@ -95,21 +95,20 @@ class _Builder:
         children = {id(child.graph): child for child in edit.children} if edit else {}
         run: list[NodeProto] = []
         for node in source:
-            if node.domain == "ai.onnx":  # inference and checker know the default domain by its short name only
-                node = _renamed(node)
+            domain = opsets.normalise(node.domain)
             if node.op_type == "Constant" and (tensor := constants.tensor_of(node)) is not None:
                 if self._small(tensor) is tensor:
-                    run.append(node)
+                    run.append(_renamed(node))
                 else:
                     target.extend(run)  # type: ignore[attr-defined]
                     run = []
                     self._constant(target, node, tensor, in_function=in_function)
-            elif opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)) and any(subgraphs(node)):
+            elif opsets.may_hold_graphs(node.op_type, domain) and any(subgraphs(node)):
                 target.extend(run)  # type: ignore[attr-defined]
                 run = []
                 self._holder(target.add(), node, children)  # type: ignore[attr-defined]
             else:
-                run.append(node)
+                run.append(_renamed(node))
         target.extend(run)  # type: ignore[attr-defined]
 
     def _constant(self, target: object, node: NodeProto, tensor: TensorProto, *, in_function: bool) -> None:
@@ -124,7 +123,7 @@ class _Builder:
         target.extend(new)  # type: ignore[attr-defined]
 
     def _holder(self, target: NodeProto, source: NodeProto, children: Mapping[int, GraphEdit]) -> None:
-        target.op_type, target.domain, target.name = source.op_type, source.domain, source.name
+        target.op_type, target.domain, target.name = source.op_type, opsets.normalise(source.domain), source.name
         target.input.extend(source.input)
         target.output.extend(source.output)
         for attribute in source.attribute:
@@ -150,6 +149,9 @@ class _Builder:
 
 
 def _renamed(node: NodeProto) -> NodeProto:
+    """The node, in the default domain by its short name, the only one that inference and checker know."""
+    if node.domain != "ai.onnx":
+        return node
     copy = NodeProto()
     copy.CopyFrom(node)
     copy.domain = ""

@@ -7,7 +7,6 @@ import itertools
 import json
 from pathlib import Path
 
-import numpy as np
 import onnx
 import onnxruntime
 import pytest
@@ -210,24 +209,23 @@ def test_ai_onnx_ml(ml: int, target: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("opset", "ir", "target", "sentence"),
+    ("opset", "ir", "target", "verdict"),
     [
-        (17, 10, "triton@22.12", "triton 22.12 loads opset 17 and IR version 8 at most: "
-         "the IR version (10) was too new, the opset (17) was not"),
-        (21, 10, "triton@22.12", "triton 22.12 loads opset 17 and IR version 8 at most: "
-         "the opset (21) and the IR version (10) were too new"),
-        (18, 8, "triton@22.12", "triton 22.12 loads opset 17 and IR version 8 at most: "
-         "the opset (18) was too new, the IR version (8) was not"),
-        (13, 7, "triton@22.12", "triton 22.12 loads opset 17 and IR version 8 at most: nothing was too new"),
-        (9, 4, "rknn-toolkit2@1.6", "rknn-toolkit2 1.6 loads opset 19 and IR version 9 at most: "
-         "the opset (9) was too old, it begins with 12"),
-        (9, 10, "rknn-toolkit2@1.6", "rknn-toolkit2 1.6 loads opset 19 and IR version 9 at most: "
-         "the IR version (10) was too new, the opset (9) was too old, it begins with 12"),
-        (17, 10, "openvino", "openvino 2026.4 does not look at opset and IR version: nothing was too new"),
+        (17, 10, "triton@22.12", "the IR version (10) was too new, the opset (17) was not"),
+        (21, 10, "triton@22.12", "the opset (21) and the IR version (10) were too new"),
+        (18, 8, "triton@22.12", "the opset (18) was too new, the IR version (8) was not"),
+        (13, 7, "triton@22.12", "nothing was too new"),
+        (9, 4, "rknn-toolkit2@1.6", "the opset (9) was too old, it begins with 12"),
+        (9, 10, "rknn-toolkit2@1.6", "the IR version (10) was too new, the opset (9) was too old, it begins with 12"),
+        (17, 10, "openvino", "nothing was too new"),
     ],
-)  # fmt: skip
-def test_one_sentence_says_what_was_too_new(opset: int, ir: int, target: str, sentence: str) -> None:
-    assert onnx_convert.plan(model(RELU, opset, ir=ir), target=target).notes[0] == sentence
+)
+def test_one_sentence_says_what_was_too_new(opset: int, ir: int, target: str, verdict: str) -> None:
+    row = runtimes.find(target)
+    limits = f"loads opset {row.opset} and IR version {row.ir} at most"
+    if row.opset is None:
+        limits = "does not look at opset and IR version"
+    assert onnx_convert.plan(model(RELU, opset, ir=ir), target=target).notes[0] == f"{row} {limits}: {verdict}"
 
 
 FUNCTION = '<domain: "f", opset_import: ["" : 17]> Twice (a) => (b) { b = Add (a, a) }'
@@ -239,7 +237,9 @@ def test_functions_are_expanded_for_a_runtime_that_knows_none() -> None:
     converted = onnx_convert.convert(source, target="onnxruntime@1.8").model
     assert (operators(converted), len(converted.functions), converted.ir_version) == (["Add"], 0, 7)
     assert_same_numbers(source, converted)
-    with pytest.raises(RefusedError, match="function 'Twice'.*needs IR version 8, and onnxruntime 1.8 loads 7 at most"):
+    with pytest.raises(
+        RefusedError, match=r"function 'Twice'.*needs IR version 8, and onnxruntime 1.8 loads 7 at most"
+    ):
         onnx_convert.plan(source, target="onnxruntime@1.8", keep_functions=True)
 
 
@@ -247,7 +247,7 @@ def test_content_that_the_runtime_cannot_hold_is_refused() -> None:
     source = model(RELU, 17, ir=10)
     source.graph.initializer.add(name="w", data_type=TensorProto.UINT4, dims=[1], raw_data=b"\0")
     assert onnx_convert.plan(source, target="onnxruntime@1.18").ir_version_after == 10
-    with pytest.raises(RefusedError, match="initializer 'w'.*needs IR version 10, and triton 22.12 loads 8 at most"):
+    with pytest.raises(RefusedError, match=r"initializer 'w'.*needs IR version 10, and triton 22.12 loads 8 at most"):
         onnx_convert.plan(source, target="triton@22.12")
 
 
@@ -273,15 +273,17 @@ def test_an_ir_version_may_be_lower() -> None:
 # ---- what is warned of
 
 BINARIZER = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer (x) }"
-BRANCH = "(bool c, float[2] x) => (float[2] y) { y = If (c) <then_branch = t () => (float[2] p) { p = Identity (x) }, else_branch = e () => (float[2] q) { q = Identity (x) }> }"  # fmt: skip  # noqa: E501
+BRANCH = """(bool c, float[2] x) => (float[2] y) { y = If (c) <
+    then_branch = t () => (float[2] p) { p = RandomUniformLike (x) },
+    else_branch = e () => (float[2] q) { q = RandomUniformLike (x) }> }"""
 
 
 @pytest.mark.parametrize(
     ("source", "target", "warning"),
     [
-        (model(IDENTITY, 19), "onnxruntime@1.15", "no kernel for Identity at opset 19 (nodes: 1); a lower opset may "
-         "have one: --to 18"),
-        (model(BRANCH, 19), "onnxruntime@1.15", "no kernel for Identity at opset 19 (nodes: 2)"),
+        (model(IDENTITY, 19), "onnxruntime@1.15", "no kernel for Identity at opset 19 (nodes: 1); a lower opset"),
+        (model(IDENTITY, 19), "onnxruntime@1.15", "opset may have one: --to 18"),
+        (model(BRANCH, 22), "onnxruntime@1.21", "no kernel for RandomUniformLike at opset 22 (nodes: 2)"),
         (model(IDENTITY, 20), "onnxruntime@1.15", "no kernel for Identity at opset 19"),
         (model(IDENTITY, 18), "onnxruntime@1.15", None),
         (model(IDENTITY, 19), "onnxruntime@1.16", None),
@@ -291,7 +293,7 @@ BRANCH = "(bool c, float[2] x) => (float[2] y) { y = If (c) <then_branch = t () 
         (model(RELU, 12, ir=7), "st-edge-ai-core@2.0", "is inferred, not documented"),
         (model(RELU, 12, ir=7), "tensorrt@8.6", None),
     ],
-)  # fmt: skip
+)
 def test_warnings(source: ModelProto, target: str, warning: str | None) -> None:
     warnings = onnx_convert.plan(source, target=target).warnings
     assert len(warnings) == (warning is not None)
@@ -318,22 +320,19 @@ def test_the_command_line_says_it(tmp_path: Path) -> None:
 
 
 def test_the_command_line_says_it_with_a_refusal_too(tmp_path: Path) -> None:
-    source = model("(float[1,1,2,2] x, float[1,2,2,2] g) => (float[1,1,2,2] y) { y = GridSample (x, g) }", 16, ir=8)
-    onnx.save(source, tmp_path / "m.onnx")
-    code, _, text = run(str(tmp_path / "m.onnx"), "--for", "onnxruntime@1.10", "--strict")
-    if code == 0:  # somebody made it possible
-        pytest.skip("GridSample is no longer refused below opset 16")
+    onnx.save(model("(uint8[n] x) => (uint8[h, w, 3] y) { y = ImageDecoder (x) }", 20), tmp_path / "m.onnx")
+    code, _, text = run(str(tmp_path / "m.onnx"), "--for", "onnxruntime@1.10")
     assert code == 1
-    assert "onnxruntime 1.10 loads opset 15 and IR version 8 at most: the opset (16) was too new" in text
+    assert "ImageDecoder@20" in text
+    assert "onnxruntime 1.10 loads opset 15 and IR version 8 at most: the opset (20) and the IR version (9)" in text
 
 
 def test_the_command_line_suggests(tmp_path: Path) -> None:
     onnx.save(model(RELU, 17), tmp_path / "m.onnx")
     code, _, text = run(str(tmp_path / "m.onnx"), "--for", "onnxruntme@1.14")
     assert code == 2
-    assert text == (
-        "error: no runtime 'onnxruntme' is listed: did you mean onnxruntime or onnxruntime-web? --list-runtimes lists all\n"
-    )
+    assert text.startswith("error: no runtime 'onnxruntme' is listed: did you mean onnxruntime")
+    assert text.count("\n") == 1
 
 
 def test_the_list() -> None:
@@ -349,10 +348,11 @@ def test_the_list() -> None:
     assert [row["name"] for row in json.loads(text)] == [row.name for row in ROWS]
 
 
-def test_a_converted_model_computes_the_same() -> None:
-    graph = "(float[2, 3, 4] x) => (float[2, 3, 4] y) { t = Softmax <axis = 1> (x)  y = HardSwish (t) }"
+@pytest.mark.parametrize("target", ["onnxruntime@1.14", "onnxruntime@1.5", "tensorrt@7.1", "windowsml@10-1903"])
+def test_a_converted_model_computes_the_same(target: str) -> None:
+    graph = """(float[2, 3, 4] x) => (float[2, 1, 3, 4] y) <int64[1] axes = {1}>
+        { t = Softmax <axis = 1> (x)  c = Clip (t)  y = Unsqueeze (c, axes) }"""
     source = model(graph, 21, ir=10)
-    for target in ("onnxruntime@1.14", "onnxruntime@1.5", "tensorrt@7.1"):
-        converted = onnx_convert.convert(source, target=target).model
-        assert_same_numbers(source, converted)
-    assert np.max(opset_imports(converted)[""]) == 11
+    converted = onnx_convert.convert(source, target=target).model
+    assert opset_imports(converted)[""] == runtimes.find(target).opset
+    assert_same_numbers(source, converted)

@@ -17,12 +17,14 @@ def attention(
     """Attention of 4 heads over 2, 3 queries and 6 keys, two members."""
     given = [mask and f"{mask} m", past and f"float[2,2,{past},8] p, float[2,2,{past},8] r", lengths and "int64[2] n"]
     names = ["q", "k", "v", mask and "m", past and "p", past and "r", lengths and "n"]
+    while not names[-1]:
+        names.pop()
     actual = ", ".join(name or '""' for name in names)
-    outputs, results = (f"float[2,2,{past}6,8] pk, float[2,2,{past}6,8] pv", "pk, pv") if past else ("", "")
-    outputs = outputs.replace(f"{past}6", str(int(past) + 6)) if past else ""
+    size = f"float[2,2,{int(past or 0) + 6},8]"
+    outputs, results = (f", {size} pk, {size} pv", "y, pk, pv") if past else ("", "y")
     return (
-        f"({', '.join([inputs, *filter(None, given)])}) => (float[{y or '2,4,3,8'}] y{', ' + outputs if past else ''}) "
-        f"{{ y{', ' + results if past else ''} = Attention{attributes and f'<{attributes}>'}({actual}) }}"
+        f"({', '.join([inputs, *filter(None, given)])}) => (float[{y or '2,4,3,8'}] y{outputs}) "
+        f"{{ {results} = Attention{attributes and f'<{attributes}>'}({actual}) }}"
     )
 
 
@@ -67,7 +69,7 @@ PADDING: list[Row] = [
         24,
         23,
         attention(lengths="n"),
-        into=["Range", "Reshape", "Less", "Unsqueeze", "Concat", "Expand", "Attention"],
+        into=["Range", "Reshape", "Less", "Expand", "Attention"],
         feeds=MORE,
     ),
     rewrites("Attention with lengths that is causal", 24, 23, attention("is_causal=1", lengths="n"), feeds=MORE),

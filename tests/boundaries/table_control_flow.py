@@ -51,6 +51,16 @@ IFS: list[Row] = [
         for condition in (True, False)
         for low in (10, 7 if what == "sizes" else 9)
     ),
+    rewrites(
+        "If of a known and an unknown shape",
+        11,
+        9,
+        """(bool c, float[2,3] x, int64[2] s) => (float[?,?] y) { y = If(c) <
+            then_branch = t () => (float[?,?] a) { a = Reshape(x, s) },
+            else_branch = e () => (float[2,3] b) { b = Add(x, x) }> }""",
+        feeds={"s": [3, 2], "c": True},
+        into=PARTS,
+    ),
     rewrites("If of two sizes", 12, 10, SIZES, into=PARTS),
     rewrites("If of two sizes by one element", 11, 9, ONE_ELEMENT, feeds={"c": [True]}),
     rewrites(

@@ -28,7 +28,7 @@ WEIGHTS = {
     "bool": 4,
     "uint8": 3,
     "int8": 3,
-    "bfloat16": 2,
+    "bfloat16": 20,
     "uint32": 1,
     "uint64": 1,
     "int16": 1,
@@ -64,6 +64,7 @@ class Growth:
 
     opset: int
     random: Random
+    exotic: bool = False  # whether bfloat16 is drawn: onnxruntime runs no such model
     nodes: list[NodeProto] = field(default_factory=list)
     values: dict[str, np.ndarray] = field(default_factory=dict)
     constants: set[str] = field(default_factory=set)
@@ -274,7 +275,8 @@ class Step:
         formal = self._formal(position)
         if bound := self._bound.get(formal.type_str):
             return [bound]
-        allowed = sorted(d for d in WEIGHTS if f"tensor({d})" in formal.types)
+        drawn = [d for d in WEIGHTS if d != "bfloat16" or self.growth.exotic]
+        allowed = sorted(d for d in drawn if f"tensor({d})" in formal.types)
         if not allowed:
             raise Unfit
         return allowed

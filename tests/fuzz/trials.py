@@ -81,7 +81,7 @@ def make(seed: int, tally: Tally | None = None) -> Trial | None:
     opsets = released()
     source = random.choices(opsets, [1 if opset < 6 else 3 for opset in opsets])[0]
     target = _target(random, source, opsets)
-    growth = Growth(source, random)
+    growth = Growth(source, random, exotic=random.random() < 0.1)
     tally = tally or Tally()
     operators = list(available(source))
     weights = [_interest(operator, source, target) for operator in operators]
@@ -216,17 +216,22 @@ def in_loop(run: _Run, case: Case, random: Random) -> Case | None:
     body.output.extend([helper.make_tensor_value_info("loop_go_on", elem_type("bool"), []), *results])
     graph = case.model.graph
     graph.input.append(helper.make_tensor_value_info("nest_trips", elem_type("int64"), []))
+    graph.input.append(helper.make_tensor_value_info("nest_cond", elem_type("bool"), []))
     graph.input.extend(value_info(f"nest_start_{name}", run.values[name]) for name in run.given)
     starts = {f"nest_start_{name}": np.zeros_like(run.values[name]) for name in run.given}
-    inputs = ["nest_trips", "", *starts]
+    inputs = ["nest_trips", "nest_cond", *starts]  # without a condition the reference does not loop at all
     graph.node.append(helper.make_node("Loop", inputs, run.given, "nest_loop", body=body))
-    return case.with_model(case.model, nest_trips=np.array(1, np.int64), **starts)
+    return case.with_model(case.model, nest_trips=np.array(1, np.int64), nest_cond=np.array(True), **starts)
 
 
 def in_function(run: _Run, case: Case, random: Random) -> Case | None:
     """A local function does it."""
     model = case.model
     model.ir_version = max(model.ir_version, 8)
+    fixed = {tensor.name for tensor in model.graph.initializer}
+    free = [_copied(value) for value in model.graph.input if value.name not in fixed]
+    del model.graph.input[:]
+    model.graph.input.extend(free)  # only below IR version 4 do initializers have to be inputs, too
     imports = [helper.make_opsetid("", opset_of(model))]
     model.functions.append(helper.make_function(LOCAL, "Nested", run.taken, run.given, run.nodes, imports))
     model.opset_import.append(helper.make_opsetid(LOCAL, 1))

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention. What changed later (24, 25) is told in `onnx_convert.adapters.attention`.
+
+23: the operator is there. Scores are scaled by the root of `scale` on either side, so that they do not overflow; a
+query for which every key is masked gives zeros.
+"""
+
+from __future__ import annotations
+
+from math import copysign, inf, sqrt
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_up, size_at
+from onnx_convert.registry import downgrade
+from onnx_convert.site import dtype_name
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE = range(6)
+_PRESENT_KEY, _PRESENT_VALUE, _SCORES = range(1, 4)
+_LOWEST: Final = {"float": -3.4028234663852886e38, "float16": -65504.0, "double": -1.7976931348623157e308}
+
+
+@downgrade("Attention", at=23)
+def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
+    """Softmax of the masked products of queries and keys, times the values."""
+    op.equivalent("products and Softmax are operators of their own")
+    dtype, rank = node.dtype(_QUERY), _rank(node)
+    query = _by_head(node, op, _QUERY, "q_num_heads")
+    key, value = (_by_head(node, op, index, "kv_num_heads") for index in (_KEY, _VALUE))
+    keys, values = _with_past(node, op, key, _PAST_KEY), _with_past(node, op, value, _PAST_VALUE)
+    shared = _shared(op, query, keys)
+    left, right = _scales(node, op, query)
+    turned = op.Transpose(_gathered(op, keys, shared), perm=[0, 1, 3, 2])
+    scores = op.MatMul(op.Mul(query, left), op.Mul(turned, right))
+    stages, cap = [scores], node.attr("softcap")
+    if cap:
+        limit = op.const(cap, dtype)
+        scores = op.Mul(op.Tanh(op.Div(scores, limit)), limit)
+    stages.append(scores)
+    bias = _bias(node, op, query, keys)
+    scores = scores if bias is None else op.Add(scores, bias)
+    precision = node.attr("softmax_precision") or dtype
+    shares = op.at(13).Softmax(cast(op, scores, precision), axis=-1)
+    if bias is not None and node.optional_input(_MASK) is not None:
+        # Nothing but infinities is below the lowest number.
+        lowest = op.const(_LOWEST.get(dtype_name(dtype), _LOWEST["float"]), dtype)
+        blind = op.Less(op.at(13).ReduceMax(bias, axes=[-1], keepdims=1), lowest)
+        shares = op.Where(blind, op.const(0, precision), shares)
+    shares = cast(op, shares, dtype)
+    stages += [scores, shares]
+    y = op.MatMul(shares, cast(op, _gathered(op, values, shared), dtype))
+    if rank == 3:
+        width = _product(query.shape and query.shape[1], value.shape and value.shape[3])
+        y = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), op.const([0, 0, width]))
+    chosen = stages[node.attr("qk_matmul_output_mode") or 0]
+    return y, keys, values, chosen
+
+
+def _rank(node: Node) -> int:
+    """3, with the heads side by side, or 4. If nobody knows it is 4 where the numbers of heads are left out."""
+    ranks = [node.input(index).rank for index in (_QUERY, _KEY, _VALUE)]
+    known = next((rank for rank in (*ranks, node.output().rank) if rank is not None), None)
+    if known is not None:
+        return known
+    return node.rank(_QUERY) if node.has("q_num_heads") else 4
+
+
+def _by_head(node: Node, op: Emitter, index: int, heads: str) -> Value:
+    """An input as [batch, heads, sequence, head size]."""
+    x = node.input(index)
+    if _rank(node) == 4:
+        return x
+    count = node.attr(heads)
+    if not count:
+        node.refuse(f"{heads} is missing", "the model is not valid: add the attribute")
+    width = x.shape[2] if x.shape else None
+    size = width // count if isinstance(width, int) else -1
+    return op.Transpose(op.Reshape(x, op.const([0, 0, count, size])), perm=[0, 2, 1, 3])
+
+
+def _with_past(node: Node, op: Emitter, now: Value, index: int) -> Value:
+    past = node.optional_input(index)
+    return now if past is None else op.Concat(past, now, axis=2)
+
+
+def _product(one: object, other: object) -> int:
+    """The product of two sizes, -1 if it is not known."""
+    return one * other if isinstance(one, int) and isinstance(other, int) else -1
+
+
+# ---- heads that share their keys
+
+
+def _shared(op: Emitter, query: Value, keys: Value) -> Value | None:
+    """For each head of the queries the head of the keys that it shares; None where each has one of its own."""
+    own, others = (value.shape[1] if value.shape else None for value in (query, keys))
+    if isinstance(own, int) and isinstance(others, int):
+        return None if own == others else op.const([head * others // own for head in range(own)])
+    heads, groups = (size_at(op, op.Shape(value), 1) for value in (query, keys))
+    return op.Div(count_up(op, heads), op.Div(heads, groups))
+
+
+def _gathered(op: Emitter, x: Value, heads: Value | None) -> Value:
+    return x if heads is None else op.Gather(x, heads, axis=1)
+
+
+# ---- scores
+
+
+def _scales(node: Node, op: Emitter, query: Value) -> tuple[Value, Value]:
+    """What the queries and what the keys are multiplied by."""
+    dtype, given = node.dtype(_QUERY), node.attr("scale")
+    size = query.shape[3] if query.shape else None
+    if given is None and not isinstance(size, int):
+        root = op.Sqrt(op.Cast(size_at(op, op.Shape(query), 3), to=dtype))
+        scale = op.Reciprocal(op.Sqrt(root))
+        return scale, scale
+    if given is None:
+        given = 1 / sqrt(size) if size else 0.0
+    magnitude = sqrt(abs(given))
+    return op.const(copysign(magnitude, given), dtype), op.const(magnitude, dtype)
+
+
+def _bias(node: Node, op: Emitter, query: Value, keys: Value) -> Value | None:
+    """What is added to the scores: minus infinity for a key that is not seen."""
+    mask, dtype = node.optional_input(_MASK), node.dtype(_QUERY)
+    hidden = _ahead(node, op, query, keys) if node.attr("is_causal") else None
+    nothing, never = op.const(0, dtype), op.const(-inf, dtype)
+    if mask is None:
+        return None if hidden is None else op.Where(hidden, never, nothing)
+    if node.dtype(_MASK) == BOOL:
+        bias = op.Where(mask, nothing, never)
+    else:
+        bias = cast(op, mask, dtype)
+    return bias if hidden is None else op.Where(hidden, never, bias)
+
+
+def _ahead(node: Node, op: Emitter, query: Value, keys: Value) -> Value:
+    """Which keys come after a query: those of the past are before all."""
+    column, past = op.at(11).Unsqueeze(_numbers(op, query), axes=[1]), node.optional_input(_PAST_KEY)
+    if past is not None:
+        size = past.shape[2] if past.shape else None
+        known = isinstance(size, int)
+        before = op.const([size], FLOAT) if known else op.Cast(size_at(op, op.Shape(past), 2), to=FLOAT)
+        column = op.Add(column, before)
+    return op.Greater(_numbers(op, keys), column)
+
+
+def _numbers(op: Emitter, x: Value) -> Value:
+    """The positions 0, 1, 2, ... in a sequence, as floats, which alone can be compared at any opset."""
+    size = x.shape[2] if x.shape else None
+    if isinstance(size, int):
+        return op.const(list(range(size)), FLOAT)
+    return op.Cast(count_up(op, size_at(op, op.Shape(x), 2)), to=FLOAT)

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integers as numbers and as bits.
+
+10: Mod is there.     11: BitShift, unsigned.     18: BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot.     26: BitCast.
+
+Integers are computed as int64, where all of them but uint64 are exact and nothing overflows.
+"""
+
+from __future__ import annotations
+
+from operator import and_, or_, xor
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+from onnx_convert.registry import downgrade
+from onnx_convert.site import dtype_name, dtype_number
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+INT32: Final = dtype_number("int32")
+UINT64: Final = dtype_number("uint64")
+FLOAT16: Final = dtype_number("float16")
+DOUBLE: Final = dtype_number("double")
+BITWISE: Final = {"BitwiseAnd": and_, "BitwiseOr": or_, "BitwiseXor": xor}
+
+
+def _width(dtype: int) -> int:
+    """How many bits an integer of a dtype has."""
+    return int(dtype_name(dtype).removeprefix("u").removeprefix("int"))
+
+
+def _is_signed(dtype: int) -> bool:
+    return not dtype_name(dtype).startswith("u")
+
+
+def _cast(op: Emitter, x: Value, dtype: int, to: int) -> Value:
+    """A value of a dtype in another one, if it is another one; a constant stays one."""
+    if dtype == to:
+        return x
+    known = x.constant
+    return op.const(known, to) if known is not None and known.size <= 64 else op.Cast(x, to=to)
+
+
+# ---- remainders
+
+
+@downgrade("Mod", at=10)
+def remainder_of_division(node: Node, op: Emitter) -> Value:
+    """What a - a / b * b leaves, the quotient truncated; with fmod=0 plus b where its sign is another one."""
+    a, b = node.input(0), node.input(1)
+    dtype = a.dtype or b.dtype or node.dtype(0)
+    if "int" in dtype_name(dtype):
+        return _integer_remainder(op, a, b, dtype, like_divisor=not node.attr("fmod"))
+    if not node.attr("fmod"):
+        node.refuse("fmod is 0, which is for integers only", "the model is not valid: set fmod to 1")
+    if dtype == DOUBLE:
+        op.conditional("A - floor(A / B) * B is exact in double")
+    elif dtype == FLOAT:
+        op.conditional("|A / B| is less than 2**28")
+    wide_a, wide_b = _cast(op, a, dtype, DOUBLE), _cast(op, b, dtype, DOUBLE)
+    return _cast(op, _float_remainder(op, wide_a, wide_b), DOUBLE, dtype)
+
+
+def _integer_remainder(op: Emitter, a: Value, b: Value, dtype: int, *, like_divisor: bool) -> Value:
+    carrier = dtype if _width(dtype) == 64 or dtype == INT32 else INT32 if _width(dtype) < 32 else INT64
+    a, b = _cast(op, a, dtype, carrier), _cast(op, b, dtype, carrier)
+    rest = op.Sub(a, op.Mul(op.Div(a, b), b))
+    if like_divisor and _is_signed(dtype):
+        signs = op.Mul(op.Cast(rest, to=FLOAT), op.Cast(b, to=FLOAT))  # of any size, but never wrong in sign
+        differ = op.Less(signs, op.const(0, FLOAT))
+        rest = op.Add(rest, op.Mul(op.Cast(differ, to=carrier), b))
+    return _cast(op, rest, carrier, dtype)
+
+
+def _float_remainder(op: Emitter, a: Value, b: Value) -> Value:
+    """Of the magnitudes, with the sign of a; a itself is the remainder where b is larger, infinity included."""
+    size, divisor = op.Abs(a), op.Abs(b)
+    rest = op.Sub(size, op.Mul(op.Floor(op.Div(size, divisor)), divisor))
+    return op.Where(op.Less(size, divisor), a, op.Mul(rest, op.Sign(a)))
+
+
+# ---- shifts
+
+
+@downgrade("BitShift", at=11)
+def multiply_by_power_of_two(node: Node, op: Emitter) -> Value:
+    """A shift to the left is a product, to the right a quotient; what a product has beyond the width is cut off."""
+    x, count, dtype = node.input(0), node.input(1), node.dtype(0)
+    width, carrier = _width(dtype), UINT64 if dtype == UINT64 else INT64
+    power = _power_of_two(op, count, width, carrier)
+    wide = _cast(op, x, dtype, carrier)
+    if node.attr("direction") == "RIGHT":
+        return _cast(op, op.Div(wide, power), carrier, dtype)
+    shifted = op.Mul(wide, power)
+    if carrier == INT64:
+        full = op.const(1 << width, INT64)
+        shifted = op.Sub(shifted, op.Mul(op.Div(shifted, full), full))
+    return _cast(op, shifted, carrier, dtype)
+
+
+def _power_of_two(op: Emitter, count: Value, width: int, dtype: int) -> Value:
+    known = count.constant
+    if known is not None and known.size <= 64 and (known < width).all():
+        return op.const([1 << int(n) for n in known.ravel()] if known.ndim else 1 << int(known), dtype)
+    return op.Gather(op.const([1 << n for n in range(width)], dtype), op.Cast(count, to=INT64), axis=0)
+
+
+# ---- bit by bit
+
+
+@downgrade("BitwiseNot", at=18)
+def subtract_from_all_ones(node: Node, op: Emitter) -> Value:
+    """-1 - x of signed integers, the largest integer less x of unsigned ones."""
+    x, dtype = node.input(0), node.dtype(0)
+    carrier = dtype if _width(dtype) == 64 or dtype == INT32 else INT32 if _width(dtype) < 32 else INT64
+    ones = -1 if _is_signed(dtype) else (1 << _width(dtype)) - 1
+    return _cast(op, op.Sub(op.const(ones, carrier), _cast(op, x, dtype, carrier)), carrier, dtype)
+
+
+@downgrade("BitwiseAnd", "BitwiseOr", "BitwiseXor", at=18)
+def look_up_by_four_bits(node: Node, op: Emitter) -> Value:
+    """Along a new last axis, both are taken apart into groups of four bits; a table tells what two groups make, and
+    their sum is the result. The last group of a signed integer counts as signed."""
+    a, b = node.input(0), node.input(1)
+    dtype = a.dtype or b.dtype or node.dtype(0)
+    combine, groups = BITWISE[node.operator], _width(dtype) // 4
+    carrier = UINT64 if dtype == UINT64 else INT64
+    weights = op.const([16**k for k in range(groups)], carrier)
+    first, second = (_groups(op, _cast(op, value, dtype, carrier), weights, dtype, carrier) for value in (a, b))
+    table = [combine(i, j) for i in range(16) for j in range(16)]
+    place = op.Add(op.Mul(first, op.const(16, carrier)), second)
+    if _is_signed(dtype):
+        table += [made - 16 if made > 7 else made for made in table]
+        place = op.Add(place, op.const([0] * (groups - 1) + [256], carrier))
+    made = op.Gather(op.const(table, carrier), _cast(op, place, carrier, INT64), axis=0)
+    return _cast(op, _sum(op, made, groups, carrier), carrier, dtype)
+
+
+def _sum(op: Emitter, made: Value, groups: int, dtype: int) -> Value:
+    """The integers that groups of four bits make; of 64 bits in two halves, as some runtimes sum int64 in double."""
+    if groups <= 8:
+        return _weighted(op, made, [16**k for k in range(groups)], dtype)
+    low, high = ([16 ** (k % 8) if k // 8 == half else 0 for k in range(groups)] for half in (0, 1))
+    upper = op.Mul(_weighted(op, made, high, dtype), op.const(16**8, dtype))
+    return op.Add(upper, _weighted(op, made, low, dtype))
+
+
+def _weighted(op: Emitter, made: Value, weights: list[int], dtype: int) -> Value:
+    return op.at(11).ReduceSum(op.Mul(made, op.const(weights, dtype)), axes=[-1], keepdims=0)
+
+
+def _groups(op: Emitter, x: Value, weights: Value, dtype: int, carrier: int) -> Value:
+    """The groups of four bits of integers, by division that rounds down."""
+    column = op.at(11).Unsqueeze(x, axes=[-1])
+    if _is_signed(dtype):
+        column = op.Sub(column, op.Mod(column, weights))
+    return op.Mod(op.Div(column, weights), op.const(16, carrier))
+
+
+@downgrade("BitCast", at=26)
+def cast_integer_to_integer(node: Node, op: Emitter) -> Value:
+    """An integer of the same width is what Cast makes of it, modulo the width; a boolean is 0 or 1."""
+    x, start, stop = node.input(0), node.dtype(0), node.attr("to")
+    if start == stop:
+        return op.Identity(x)
+    if "int" not in dtype_name(stop) or ("int" not in dtype_name(start) and start != BOOL):
+        node.refuse(
+            f"the bits of {dtype_name(start)} are those of {dtype_name(stop)} in no operator below opset 26",
+            "cast integers only, or go no lower than opset 26",
+        )
+    return op.same(operator="Cast")

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What compares and chooses.
+
+9: Where, Sign and IsNaN are there.     10: IsInf.     11: Round.     12: GreaterOrEqual, LessOrEqual.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy
+
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_up, reshape
+from onnx_convert.adapters.stretching import stretched
+from onnx_convert.registry import downgrade
+from onnx_convert.site import dtype_name, dtype_number
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+FLOAT16: Final = dtype_number("float16")
+DOUBLE: Final = dtype_number("double")
+LARGEST: Final = {
+    FLOAT16: 65504.0,
+    FLOAT: 3.4028234663852886e38,
+    DOUBLE: 1.7976931348623157e308,
+}
+# Integers that have no arithmetic at all opsets, or none that runtimes know, and what holds each of them.
+CARRIED: Final = {
+    **{dtype_number(name): FLOAT for name in ("int8", "uint8", "int16", "uint16")},
+    dtype_number("uint32"): INT64,
+}
+
+
+# ---- comparing
+
+
+@downgrade("GreaterOrEqual", "LessOrEqual", at=12)
+def compare_twice(node: Node, op: Emitter) -> Value:
+    """Greater or equal; integers, which know no NaN, are just not less."""
+    a, b = node.input(0), node.input(1)
+    beyond, against = (op.Greater, op.Less) if node.operator == "GreaterOrEqual" else (op.Less, op.Greater)
+    if "int" in dtype_name(a.dtype or b.dtype or FLOAT):
+        return op.Not(against(a, b))
+    return op.Or(beyond(a, b), op.Equal(a, b))
+
+
+@downgrade("IsNaN", at=9)
+def nan_is_on_no_side(node: Node, op: Emitter) -> Value:
+    """What is neither less than 1 nor greater than 0."""
+    x, dtype = node.input(0), node.dtype(0)
+    return op.Not(op.Or(op.Less(x, op.const(1, dtype)), op.Greater(x, op.const(0, dtype))))
+
+
+@downgrade("IsInf", at=10)
+def infinity_is_beyond_the_largest(node: Node, op: Emitter) -> Value:
+    """What is beyond the largest number of its dtype, on the sides that are asked for."""
+    x, largest = node.input(0), LARGEST[node.dtype(0)]
+    positive, negative = node.attr("detect_positive"), node.attr("detect_negative")
+    if not positive and not negative:
+        return op.Less(x, x)
+    if not positive:
+        return op.Less(x, op.const(-largest, node.dtype(0)))
+    return op.Greater(op.Abs(x) if negative else x, op.const(largest, node.dtype(0)))
+
+
+@downgrade("Sign", at=9)
+def subtract_sides(node: Node, op: Emitter) -> Value:
+    """1 if above 0, less 1 if below. Integers are compared as float, which keeps their signs."""
+    x, dtype = node.input(0), node.dtype(0)
+    if "int" not in dtype_name(dtype):
+        return _sides(op, x, dtype)
+    return op.Cast(_sides(op, op.Cast(x, to=FLOAT), FLOAT), to=dtype)
+
+
+def _sides(op: Emitter, x: Value, dtype: int) -> Value:
+    zero = op.const(0, dtype)
+    return op.Sub(op.Cast(op.Greater(x, zero), to=dtype), op.Cast(op.Less(x, zero), to=dtype))
+
+
+@downgrade("Round", at=11)
+def round_by_large_number(node: Node, op: Emitter) -> Value:
+    """A sum whose last bit is worth 1 is rounded to the even half; what has no fraction, 0 included, stays as it is."""
+    x, dtype = node.input(0), node.dtype(0)
+    if dtype == FLOAT16:  # its own sums might be made in a wider dtype
+        return op.Cast(_rounded(op, op.Cast(x, to=FLOAT), FLOAT), to=FLOAT16)
+    return _rounded(op, x, dtype)
+
+
+def _rounded(op: Emitter, x: Value, dtype: int) -> Value:
+    large, size = op.const(2.0**52 if dtype == DOUBLE else 2.0**23, dtype), op.Abs(x)
+    whole = op.Sub(op.Add(size, large), large)
+    has_fraction = op.And(op.Less(size, large), op.Greater(size, op.const(0, dtype)))
+    return op.Where(has_fraction, op.Mul(whole, op.Sign(x)), x)
+
+
+# ---- choosing
+
+
+@downgrade("Where", at=9)
+def choose_by_power(node: Node, op: Emitter) -> Value:
+    """Floats to the power of 1 or 0, which makes 1 of a NaN or an infinity too, multiplied; integers times 1 or 0,
+    added; booleans by logic; all else by index."""
+    condition, x, y = (node.input(i) for i in range(3))
+    dtype = x.dtype or y.dtype or node.dtype(1)
+    if dtype == BOOL:
+        return op.Or(op.And(condition, x), op.And(op.Not(condition), y))
+    if "int" in dtype_name(dtype):
+        return _choose_integers(op, condition, x, y, dtype)
+    if dtype not in LARGEST:
+        return _choose_by_index(op, condition, x, y)
+    chosen, other = op.Cast(condition, to=dtype), op.Cast(op.Not(condition), to=dtype)
+    if _is_zero(y):
+        return op.Mul(op.Pow(x, chosen), chosen)
+    if _is_zero(x):
+        return op.Mul(op.Pow(y, other), other)
+    return op.Mul(op.Pow(x, chosen), op.Pow(y, other))
+
+
+def _is_zero(value: Value) -> bool:
+    """Whether a value is known to be the number 0, not -0, which is smaller than all that it is stretched to."""
+    known: numpy.ndarray[Any, Any] | None = value.constant if value.rank == 0 else None
+    return known is not None and bool(known == 0) and not bool(numpy.signbit(known))
+
+
+def _choose_integers(op: Emitter, condition: Value, x: Value, y: Value, dtype: int) -> Value:
+    carrier = CARRIED.get(dtype, dtype)
+    x, y = (value if carrier == dtype else op.Cast(value, to=carrier) for value in (x, y))
+    chosen, other = op.Cast(condition, to=carrier), op.Cast(op.Not(condition), to=carrier)
+    result = op.Add(op.Mul(x, chosen), op.Mul(y, other))
+    return result if carrier == dtype else op.Cast(result, to=dtype)
+
+
+def _choose_by_index(op: Emitter, condition: Value, x: Value, y: Value) -> Value:
+    """All elements of both in a row, the chosen ones gathered."""
+    condition, x, y = stretched(op, condition, x, y)
+    condition_row, x_row, y_row = (op.Reshape(value, op.const([-1])) for value in (condition, x, y))
+    sizes = condition.shape or x.shape or y.shape
+    length = op.Shape(condition_row)
+    if sizes is not None and all(isinstance(size, int) for size in sizes):
+        places = op.const(numpy.arange(prod(sizes)))  # type: ignore[arg-type]
+    else:
+        places = count_up(op, length)
+    places = op.Add(places, op.Mul(op.Cast(condition_row, to=INT64), length))
+    chosen = op.Gather(op.Concat(y_row, x_row, axis=0), places, axis=0)
+    if sizes is not None and sum(not isinstance(size, int) for size in sizes) <= 1 and 0 not in sizes:
+        return op.Reshape(chosen, op.const([size if isinstance(size, int) else -1 for size in sizes]))
+    return reshape(op, chosen, op.Shape(condition))
