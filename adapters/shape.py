@@ -18,12 +18,7 @@ if TYPE_CHECKING:
 
 @downgrade("Shape", at=15)
 def slice_of_whole_shape(node: Node, op: Emitter) -> Value:
-    """A part of the shape is cut out of the whole; sizes that are known are a constant."""
+    """A part of the shape is cut out of the whole."""
     start, end = node.attr("start"), node.attr("end")
-    sizes = node.input(0).shape
-    if node.has("start") and sizes is not None:
-        known = [size for size in sizes[start:end] if isinstance(size, int)]
-        if len(known) == len(sizes[start:end]):
-            return op.const(known)
     whole = op.same(drop=("start", "end"))
     return whole if start == 0 and end is None else part(op, whole, start, END if end is None else end)

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import onnx
@@ -173,8 +175,9 @@ def convert(
         if isinstance(model, ModelProto) and not in_place:
             proto = ModelProto()
             proto.CopyFrom(original)
-        report, edit = _plan(proto, request, _reader(source), _shown(model))
-        edits.apply(edit, proto)
+        with _no_collection():
+            report, edit = _plan(proto, request, _reader(source), _shown(model))
+            edits.apply(edit, proto)
     except BaseException:
         if source is not None:
             source.close()
@@ -402,6 +405,18 @@ def _request(
         raise UsageError("an opset and a runtime exclude each other")
     options = Options(types, exact, bool(allowed), strict)
     return _Request(to, options, keep_functions, ir_version, runtimes.find(runtime) if runtime is not None else None)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Keeps the cycle collector from walking through all messages again and again while there are ever more of them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 # ---- kinds of models

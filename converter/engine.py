@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from onnx import AttributeProto, NodeProto
@@ -16,7 +17,7 @@ from onnx import AttributeProto, NodeProto
 from onnx_convert import constants, edits, legality, opsets, registry
 from onnx_convert.carrier import Carried, Carrier
 from onnx_convert.errors import Refusal
-from onnx_convert.facts import nothing_known, subgraphs
+from onnx_convert.facts import Facts, subgraphs
 from onnx_convert.irversion import INPUTS_ONLY
 from onnx_convert.scope import Scope, Session, used_names
 from onnx_convert.site import Refuse
@@ -186,7 +187,8 @@ class Engine:
         for attribute, _, graph in subgraphs(node):
             if graph.name.startswith(_DONE):
                 continue
-            child = Scope(graph, self.session, nothing_known(), imports, scope, _path(scope, node, attribute))
+            facts = Facts(partial(_itself, graph))
+            child = Scope(graph, self.session, facts, imports, scope, _path(scope, node, attribute))
             for inner in graph.node:
                 child.wrote(inner, imports.get(opsets.normalise(inner.domain), 1))
             self._graph(child)
@@ -283,6 +285,11 @@ class Engine:
                 path=scope.path,
             )
         )
+
+
+def _itself(graph: GraphProto) -> GraphProto:
+    """What is known of a new subgraph: what it states."""
+    return graph
 
 
 def _path(scope: Scope, node: NodeProto, attribute: int) -> str:

@@ -7,7 +7,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -62,6 +62,9 @@ class File:
     def fileno(self) -> int | None:
         return self._file.fileno()
 
+    def opened(self) -> AbstractContextManager[File]:
+        return nullcontext(self)
+
     def close(self) -> None:
         self._file.close()
 
@@ -91,6 +94,9 @@ class Closed:
 
     def fileno(self) -> int | None:
         return None
+
+    def opened(self) -> AbstractContextManager[File]:
+        return closing(File(self.path))
 
 
 Deliver = Callable[[Path, Iterable[Piece], Callable[[int], None]], None]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum, auto
 from io import FileIO
@@ -49,6 +50,9 @@ class Source(Protocol):
     def fileno(self) -> int | None:
         """What the kernel can copy from, at the same positions."""
 
+    def opened(self) -> AbstractContextManager[Source]:
+        """The same bytes, held open for a long reading."""
+
 
 class Memory:
     """Bytes at hand, as a `Source`."""
@@ -65,6 +69,9 @@ class Memory:
 
     def fileno(self) -> int | None:
         return None
+
+    def opened(self) -> AbstractContextManager[Source]:
+        return nullcontext(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,8 +269,13 @@ def _write(target: BinaryIO | FileIO, data: bytes, tick: Callable[[int], None]) 
 
 
 def _copy(span: Span, target: BinaryIO | FileIO, tick: Callable[[int], None]) -> None:
+    with span.source.opened() as source:
+        _copy_from(source, span, target, tick)
+
+
+def _copy_from(source: Source, span: Span, target: BinaryIO | FileIO, tick: Callable[[int], None]) -> None:
     start = span.start
-    descriptor = span.source.fileno()
+    descriptor = source.fileno()
     kernel_copy = cast("Callable[[int, int, int, int], int] | None", getattr(os, "copy_file_range", None))
     if descriptor is not None and kernel_copy is not None and isinstance(target, FileIO):
         try:
@@ -277,5 +289,5 @@ def _copy(span: Span, target: BinaryIO | FileIO, tick: Callable[[int], None]) ->
             pass  # other file systems, old kernels, sandboxes; if the disk is the matter, the plain way will say so
     while start < span.stop:
         stop = min(start + BUFFER, span.stop)
-        _write(target, span.source.read(start, stop), tick)
+        _write(target, source.read(start, stop), tick)
         start = stop

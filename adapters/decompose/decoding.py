@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from math import sqrt
-from typing import TYPE_CHECKING, Final
-
-from onnx import TypeProto
+from typing import TYPE_CHECKING, Any
 
 from onnx_convert.adapters.shapes import DOUBLE, END, FLOAT, cast, count_up, part, product, reshape, size_at
 from onnx_convert.registry import downgrade
@@ -44,7 +43,7 @@ def rotate_pairs(node: Node, op: Emitter) -> Value:
     whole = blocks if turned == size else op.at(9).Slice(blocks, axes=[3], starts=[0], ends=[turned])
     one, other = _pairs(node, op, whole, turned)
     cosine, sine = (
-        op.at(11).Unsqueeze(table if positions is None else op.Gather(table, positions), axes=[rank - 2 if rank == 3 else 1])
+        op.at(11).Unsqueeze(table if positions is None else op.Gather(table, positions), axes=[2 if rank == 3 else 1])
         for table in (node.input(1), node.input(2))
     )
     if node.attr("interleaved"):
@@ -96,7 +95,7 @@ def _in_four_dimensions(op: Emitter, x: Value, axis: int) -> Value:
 
 def _scattered(node: Node, op: Emitter, past: Value, update: Value, first: Value, rank: int, axis: int) -> Value:
     count, length = _size(update, axis), _size(past, axis)
-    steps = op.const(list(range(count))) if count is not None else count_up(op, size_at(op, op.Shape(update), axis))
+    steps = op.const([list(range(count))]) if count is not None else count_up(op, size_at(op, op.Shape(update), axis))
     places = op.Add(op.at(11).Unsqueeze(first, axes=[1]), steps)
     if node.attr("mode") == "circular":
         places = op.Mod(places, op.const([length]) if length is not None else size_at(op, op.Shape(past), axis))
@@ -143,13 +142,13 @@ def _kept(node: Node) -> int:
 def _sum_of_taps(op: Emitter, padded: Value, weight: Value, bias: Value | None, kept: int) -> Value:
     """The convolution of any number of channels: the sum of the input moved by 0, 1, 2 ... times one weight each."""
     taps = op.Transpose(weight, perm=[1, 0, 2])
-    total: Value | None = None if bias is None else op.at(11).Unsqueeze(bias, axes=[1])
+    terms = []
     for tap in range(kept + 1):
         moved = op.at(9).Slice(padded, axes=[2], starts=[tap], ends=[tap - kept or END])
-        term = op.Mul(moved, op.at(9).Slice(taps, axes=[2], starts=[tap], ends=[tap + 1]))
-        total = term if total is None else op.Add(total, term)
-    assert total is not None
-    return total
+        terms.append(op.Mul(moved, op.at(9).Slice(taps, axes=[2], starts=[tap], ends=[tap + 1])))
+    if bias is not None:
+        terms.append(op.at(11).Unsqueeze(bias, axes=[1]))
+    return op.Sum(*terms)
 
 
 # ---- LinearAttention
@@ -178,7 +177,7 @@ def scan_over_time(node: Node, op: Emitter) -> tuple[Value, Value]:
         return [state, op.MatMul(query, state)]
 
     scanned += gates
-    kinds = [_moment(value, 0) for value in scanned]
+    kinds = [_moment(value, 1) for value in scanned]
     body = op.graph("token", [_moment(state, None), *kinds], step)
     last, outputs = op.node(
         "Scan", state, *scanned, outputs=2, body=body, num_scan_inputs=len(scanned),
@@ -225,13 +224,12 @@ def _first_state(node: Node, op: Emitter, key: Value, value: Value) -> Value:
     return op.at(8).Expand(op.const(0, FLOAT), shape)
 
 
-def _moment(x: Value, time: int | None) -> TypeProto:
-    """The type of a value; at one time, whose axis is the second one."""
-    kind, known = TypeProto(), x.shape
-    kind.tensor_type.elem_type = FLOAT
-    if known is not None:
-        sizes = known if time is None else (known[0], *known[2:])
-        kind.tensor_type.shape.SetInParent()
-        for size in sizes:
-            kind.tensor_type.shape.dim.add(**({"dim_value": size} if isinstance(size, int) else {}))
+def _moment(x: Value, time: int | None) -> Any:
+    """The type of a value; at one moment, if it has an axis of time."""
+    kind = deepcopy(x.type)
+    if kind is not None and kind.tensor_type.HasField("shape"):
+        if time is not None:
+            del kind.tensor_type.shape.dim[time]
+        for dim in kind.tensor_type.shape.dim:
+            dim.ClearField("dim_param")
     return kind

@@ -49,7 +49,7 @@ IFS: list[Row] = [
         rewrites(f"If of two {what}, {condition}", 11, low, graph, feeds={"c": condition})
         for what, graph in {"ranks": RANKS, "sizes": SIZES, "counts": EMPTY, "scalars": SCALAR}.items()
         for condition in (True, False)
-        for low in (10, 7 if what == "sizes" else 9)
+        for low in (10, 7)
     ),
     rewrites(
         "If of a known and an unknown shape",
@@ -59,7 +59,6 @@ IFS: list[Row] = [
             then_branch = t () => (float[?,?] a) { a = Reshape(x, s) },
             else_branch = e () => (float[2,3] b) { b = Add(x, x) }> }""",
         feeds={"s": [3, 2], "c": True},
-        into=PARTS,
     ),
     rewrites("If of two sizes", 12, 10, SIZES, into=PARTS),
     rewrites("If of two sizes by one element", 11, 9, ONE_ELEMENT, feeds={"c": [True]}),
