@@ -21,6 +21,10 @@ DOUBLE: Final = dtype_number("double")
 _FOR_IMAGES: Final = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 _FOR_ANY: Final = {of_images: mode for mode, of_images in _FOR_IMAGES.items()}
 
+# How much an element weighs by its distance d up to 1 from the point, and by 1 + d: the cubic with -0.75.
+_NEAR: Final = (1.25, -2.25, 0.0, 1.0)
+_FAR: Final = (-0.75, 1.5, -0.75, 0.0)
+
 
 @upgrade("GridSample", at=20)
 def name_for_any_rank(node: Node, op: Emitter) -> Value:
@@ -37,10 +41,10 @@ def name_for_images(node: Node, op: Emitter) -> Value:
         return op.same(mode=_FOR_IMAGES[mode]) if node.has("mode") else op.same()
     if mode == "cubic":
         node.refuse(f"the rank is {rank}, and only images (rank 4) were interpolated by cubes", "use mode linear")
-    return _gather_neighbours(node, op, rank - 2)
+    return gather_neighbours(node, op, rank - 2)
 
 
-def _gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
+def gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
     """From the flattened input the nearest element for each point of the grid, or all around it, weighed."""
     x, grid, dtype = node.input(0), node.input(1), _working_dtype(node)
     shape, wanted = op.Shape(x), op.Shape(grid)
@@ -54,11 +58,14 @@ def _gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
     for axis, size in enumerate(sizes):  # the grid names the last axis first
         number = op.Gather(points, op.const(axes - 1 - axis), axis=2)
         at.append(_pixel(node, op, number, op.Cast(size, to=dtype)))
-    if node.attr("mode") == "nearest":
+    mode = node.attr("mode")
+    if mode not in ("cubic", "bicubic"):
+        at = [_back_inside(node, op, number, size) for number, size in zip(at, sizes, strict=True)]
+    if mode == "nearest":
         y = _elements(node, op, flat, sizes, [op.Round(number) for number in at], targets)
     else:
         op.equivalent("the interpolation is written out, and may round otherwise")
-        y = _linear(node, op, flat, sizes, at, targets)
+        y = (_linear if mode in ("linear", "bilinear") else _cubic)(node, op, flat, sizes, at, targets)
     return reshape(op, y, op.Concat(part(op, shape, 0, 2), part(op, wanted, 1, -1), axis=0))
 
 
@@ -72,32 +79,69 @@ def _product(op: Emitter, sizes: Value) -> Value:
 
 
 def _pixel(node: Node, op: Emitter, at: Value, size: Value) -> Value:
-    """From -1..1 to elements of the input, back inside if the padding says so."""
-    zero, half, one, two = (op.const([number], _working_dtype(node)) for number in (0, 0.5, 1, 2))
-    corners, padding = node.attr("align_corners"), node.attr("padding_mode")
-    last = op.Sub(size, one)
-    scaled = op.Mul(op.Div(op.Add(at, one), two), last if corners else size)
-    pixel = scaled if corners else op.Sub(scaled, half)
+    """From -1..1 to elements of the input."""
+    half, one, two = (op.const([number], _working_dtype(node)) for number in (0.5, 1, 2))
+    scaled = op.Div(op.Add(at, one), two)
+    return op.Mul(scaled, op.Sub(size, one)) if node.attr("align_corners") else op.Sub(op.Mul(scaled, size), half)
+
+
+def _back_inside(node: Node, op: Emitter, pixel: Value, length: Value) -> Value:
+    """Back to the elements of the input, if the padding says so."""
+    dtype, corners, padding = _working_dtype(node), node.attr("align_corners"), node.attr("padding_mode")
     if padding == "zeros":
         return pixel
+    zero, half, one, two = (op.const([number], dtype) for number in (0, 0.5, 1, 2))
+    size = op.Cast(length, to=dtype)
+    last = op.Sub(size, one)
     if padding == "reflection":  # a triangle wave: how far into a period, there and back again
         width = op.Max(last, half) if corners else size  # one element reflects to itself
-        distance, period = scaled, op.Mul(width, two)
+        distance, period = pixel if corners else op.Add(pixel, half), op.Mul(width, two)
         into = op.Sub(distance, op.Mul(op.Floor(op.Div(distance, period)), period))
         pixel = op.Sub(width, op.Abs(op.Sub(into, width)))
         pixel = pixel if corners else op.Sub(pixel, half)
     return op.Min(op.Max(pixel, zero), last)
 
 
+Taps = list[tuple["Value", "Value"]]  # along one axis: indices, and how much what is there weighs
+
+
 def _linear(node: Node, op: Emitter, flat: Value, sizes: list[Value], at: list[Value], targets: Value) -> Value:
     """The sum over the corners of the cell that a point lies in."""
-    dtype = _working_dtype(node)
-    one, sides = op.const([1], dtype), []
+    one, sides = op.const([1], _working_dtype(node)), []
     for number in at:
         low = op.Floor(number)
         after = op.Sub(number, low)
-        sides.append(((low, op.Sub(one, after)), (op.Add(low, one), after)))
-    terms = []
+        sides.append([(low, op.Sub(one, after)), (op.Add(low, one), after)])
+    return _weighed(node, op, flat, sizes, sides, targets)
+
+
+def _cubic(node: Node, op: Emitter, flat: Value, sizes: list[Value], at: list[Value], targets: Value) -> Value:
+    """The sum over four elements along each axis; each is brought back inside for itself."""
+    sides = []
+    for number, size in zip(at, sizes, strict=True):
+        low = op.Floor(number)
+        after = op.Sub(number, low)
+        taps = []
+        for step, (flip, terms) in zip((-1, 0, 1, 2), ((0, _FAR), (0, _NEAR), (1, _NEAR), (1, _FAR)), strict=True):
+            distance = op.Sub(op.const([1], _working_dtype(node)), after) if flip else after
+            index = op.Add(low, op.const([step], _working_dtype(node))) if step else low
+            taps.append((_back_inside(node, op, index, size), _polynomial(node, op, distance, terms)))
+        sides.append(taps)
+    return _weighed(node, op, flat, sizes, sides, targets)
+
+
+def _polynomial(node: Node, op: Emitter, x: Value, terms: tuple[float, ...]) -> Value:
+    """The sum of powers, from the highest down to the constant."""
+    value = op.const([terms[0]], _working_dtype(node))
+    for term in terms[1:]:
+        value = op.Mul(value, x)
+        value = op.Add(value, op.const([term], _working_dtype(node))) if term else value
+    return value
+
+
+def _weighed(node: Node, op: Emitter, flat: Value, sizes: list[Value], sides: list[Taps], targets: Value) -> Value:
+    """The sum of the elements at all combinations of taps."""
+    dtype, terms = _working_dtype(node), []
     for corner in product(*sides):
         weight = corner[0][1]
         for _, further in corner[1:]:

@@ -67,6 +67,21 @@ class Fate:
 _STAYS: Final = Fate()
 
 
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    """What is to be done about every new node of one operator."""
+
+    domain: str
+    stop: int | None
+    infers: bool
+    may_hold_graphs: bool
+
+    @property
+    def plain(self) -> bool:
+        """Nothing: ai.onnx is there, its types can be inferred, and it has no subgraphs."""
+        return self.domain == opsets.AI_ONNX and self.infers and not self.may_hold_graphs
+
+
 class Engine:
     """One conversion of one model. `expanded` holds the functions that are put in place of their calls."""
 
@@ -86,6 +101,7 @@ class Engine:
         self.carrier = Carrier(target, options, functions, expanded, self._nested)
         self._names = {key[:2] for key in functions}
         self._fates: dict[tuple[str, str, int], Fate] = {}
+        self._endings: dict[tuple[str, str], _Ending] = {}
         self._work = Work()
 
     def body(self, scope: Scope) -> Work:
@@ -233,28 +249,40 @@ class Engine:
         self._assume(source, carried.unknown, scope)
         used: set[str] = set()
         by = (carried.steps[0].rewrite if carried.steps else "", scope.shown(source))
+        authors = self.attribution.by_value
         for node in carried.nodes:
-            used |= used_names(node)
-            self._finish(node, scope)
+            ending = self._endings.get((node.domain, node.op_type)) or self._ending(node)
+            if ending.plain:
+                used.update(node.input)
+            else:
+                self._finish(node, ending, scope)
+                used |= used_names(node)
             if carried.inlined and constants.is_pure(node):
                 work.lost += node.output
             for name in node.output:
-                self.attribution.by_value[name] = by
+                authors[name] = by
+        used.discard("")
         self.session.used |= used
         work.lost += [name for name in source.input if name not in used]
         edit.nodes += carried.nodes
         edit.changed = True
 
-    def _finish(self, node: NodeProto, scope: Scope) -> None:
-        """What the graph has to know of a new node."""
+    def _ending(self, node: NodeProto) -> _Ending:
         domain = opsets.normalise(node.domain)
         stop = self.target.get(domain)
-        if stop is not None:
-            scope.edit.domains.setdefault(domain, stop)
-            rule = legality.rule_of(node.op_type, stop, domain)
-            if rule is not None and not rule.infers:
-                scope.keep_types(node)
-        if opsets.may_hold_graphs(node.op_type, domain):
+        rule = legality.rule_of(node.op_type, stop, domain) if stop is not None else None
+        infers = rule is None or rule.infers
+        ending = _Ending(domain, stop, infers, opsets.may_hold_graphs(node.op_type, domain))
+        self._endings[node.domain, node.op_type] = ending
+        return ending
+
+    def _finish(self, node: NodeProto, ending: _Ending, scope: Scope) -> None:
+        """What the graph has to know of a new node."""
+        if ending.stop is not None:
+            scope.edit.domains.setdefault(ending.domain, ending.stop)
+        if not ending.infers:
+            scope.keep_types(node)
+        if ending.may_hold_graphs:
             _unmark(node)
 
     def _fold(self, node: NodeProto, scope: Scope) -> bool:

@@ -12,7 +12,6 @@ from math import ceil
 from typing import TYPE_CHECKING, Final
 
 import numpy
-from onnx import numpy_helper  # noqa: TID251  (the element of ConstantOfShape may have any dtype)
 
 from onnx_convert.adapters.shapes import FLOAT, INT64, at_least_zero, count_up, reshape
 from onnx_convert.registry import downgrade
@@ -31,15 +30,13 @@ WRITTEN: Final = 1024  # elements that are written as a constant
 @downgrade("ConstantOfShape", at=9)
 def expand_one_element(node: Node, op: Emitter) -> Value:
     """The element is repeated to the shape; a few of them are written down."""
-    held = node.attribute("value")
-    element = op.const(0, FLOAT)
-    if held is not None:
-        element = op.const(numpy_helper.to_array(held.t).reshape(()), held.t.data_type)
+    element, dtype = numpy.zeros(()), FLOAT
+    if node.has("value"):
+        element, dtype = node.tensor("value").reshape(()), node.attr("value").data_type
     known = node.input(0).constant
-    if known is not None and (known >= 0).all() and numpy.prod(known) <= WRITTEN:
-        filled = numpy.broadcast_to(element.constant, known.tolist())
-        return op.const(filled, element.dtype or FLOAT)
-    return op.Expand(element, node.input(0))
+    if known is not None and numpy.prod(known) <= WRITTEN:
+        return op.const(numpy.broadcast_to(element, known.tolist()), dtype)
+    return op.Expand(op.const(element, dtype), node.input(0))
 
 
 # ---- Expand
