@@ -119,7 +119,13 @@ def chosen(op: Emitter, vector: Value, condition: Value) -> Value:
     return op.at(10).Squeeze(op.at(10).Gather(vector, op.at(9).NonZero(condition)), axes=[0])
 
 
-# ---- indices
+# ---- sizes and indices
+
+
+def known_size(x: Value, axis: int) -> int | None:
+    """The size of a value at an axis, None if it is not known."""
+    size = x.shape[axis] if x.shape else None
+    return size if isinstance(size, int) else None
 
 
 def size_at(op: Emitter, shape: Value, axis: int) -> Value:

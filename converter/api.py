@@ -8,7 +8,6 @@ import gc
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -19,7 +18,7 @@ from onnx import ModelProto
 import onnx_convert.adapters  # noqa: F401  (fills the registry)
 from onnx_convert import checks, describe, edits, irversion, modelfile, opsets, plugins, registry, runtimes, structure
 from onnx_convert.carrier import Options
-from onnx_convert.errors import InvalidModelError, Refusal, RefusedError, UsageError
+from onnx_convert.errors import InvalidModelError, RefusedError, UsageError
 from onnx_convert.layout import External
 from onnx_convert.planner import Planner
 from onnx_convert.reach import Reach
@@ -279,8 +278,9 @@ def _plan(
     planner = Planner(proto, imports, target, ir_version, request.options, read, report, census.names)
     edit = planner.plan()
     if runtime is not None:
-        report.refusals += _too_much(proto, runtime, ir_version, request)
-        report.warnings += _without_kernel(edit, runtime, target)
+        report.refusals += irversion.excess(proto, runtime.ir, str(runtime), keep_functions=request.keep_functions)
+        nodes = (node for body in edit.bodies for graph in body.walk() for node in graph.nodes)
+        report.warnings += runtime.without_kernel(((n.domain, n.op_type) for n in nodes), report.opsets_after)
     if report.refusals:
         reach = _reach(proto, request, read, imports, census.names)
         raise RefusedError(report.refusals, report, reach.nearest(target[""], report.refusals))
@@ -305,26 +305,6 @@ def _reach(
 ) -> Reach:
     keep = request.keep_functions
     return Reach(proto, imports, lambda o: _target(o, imports), request.options, read, names, keep_functions=keep)
-
-
-def _too_much(proto: ModelProto, runtime: Runtime, ir_version: int, request: _Request) -> Iterator[Refusal]:
-    """What keeps the IR version above the one that the runtime loads."""
-    if runtime.ir is not None and ir_version > runtime.ir:
-        needed, reason = irversion.needed(proto, keep_functions=request.keep_functions)
-        why = f"needs IR version {needed}, and {runtime} loads {runtime.ir} at most"
-        yield Refusal("model", "", reason, 0, opsets.DOWN, why, "a newer runtime, or a model without it")
-
-
-def _without_kernel(edit: ModelEdit, runtime: Runtime, target: dict[str, int]) -> Iterator[str]:
-    """The operators of the result that the runtime is known to have no kernel for."""
-    nodes = (node for body in edit.bodies for graph in body.walk() for node in graph.nodes)
-    used = Counter((opsets.normalise(node.domain), node.op_type) for node in nodes) if runtime.missing else Counter()
-    for (domain, operator), count in used.items():
-        for missing in runtime.missing:
-            if missing.holds(opsets.shown(domain), operator, target.get(domain, 0)):
-                opset = target[domain]
-                way = f"; a lower opset may have one: {missing.remedy}" if missing.remedy else ""
-                yield f"{runtime} has no kernel for {operator} at opset {opset} (nodes: {count}){way}"
 
 
 def _imports(proto: ModelProto, where: str) -> dict[str, int]:

@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 STREAM: Final = "-"
 PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
 GROUPS: Final = {
-    "Target": ("--to", "--for", "--list-runtimes", "--ir-version", "--output", "--in-place", "--check"),
+    "Target": ("--to", "--for", "--ir-version", "--output", "--in-place", "--check"),
     "Promises": ("--types", "--exact", "--allow", "--strict", "--keep-functions"),
     "External data": ("--save-external-data", "--embed", "--overwrite-data", "--external-data-size-threshold"),
+    "Knowledge (no MODEL)": ("--list-runtimes", "--explain", "--coverage"),
     "Other": ("--json", "--quiet", "--verbose", "--debug", "--version", "--help"),
 }
 
@@ -48,7 +49,7 @@ class _Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         records = {max(option.opts, key=len): option.get_help_record(ctx) for option in self.get_params(ctx)}
-        width = 27
+        width = 32
         for title, names in GROUPS.items():
             with formatter.section(title):
                 rows = [record for name in names if (record := records[name])]
@@ -83,7 +84,9 @@ def _opset(text: str) -> tuple[str, int | str]:
 @click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest, ai.onnx.ml:3; once per domain")
 @click.option("--for", "runtime", metavar="RUNTIME", help="what has to load it: onnxruntime@1.14")
 @click.option("--list-runtimes", is_flag=True, help="what --for knows, and how well")
-@click.option("--ir-version", type=int, metavar="N", help="instead of the one that goes with the opset")
+@click.option("--explain", metavar="OPERATOR", help="what becomes of it: Softmax, Softmax@13")
+@click.option("--coverage", is_flag=True, help="what is decided, for every operator")
+@click.option("--ir-version", type=int, metavar="N", help="not the one that goes with the opset")
 @click.option("-o", "--output", type=click.Path(), metavar="PATH", help="file or folder, - for stdout")
 @click.option("--in-place", is_flag=True, help="replace MODEL itself")
 @click.option("--check", is_flag=True, help="plan only, write nothing")
@@ -92,7 +95,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     type=click.Choice(["refuse", "cast", "cast-rounding"]),
     default="refuse",
     metavar="HOW",
-    help="for missing types: refuse, cast, cast-rounding",
+    help="missing types: refuse, cast, cast-rounding",
 )
 @click.option("--exact", is_flag=True, help="only rewrites that give the same bits")
 @click.option(
@@ -100,7 +103,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     multiple=True,
     type=click.Choice(["conditional"]),
     metavar="FORM",
-    help="conditional: rewrites right under a condition",
+    help="conditional: right under a condition",
 )
 @click.option("--strict", is_flag=True, help="refuse what is unknown, assume nothing")
 @click.option("--keep-functions", is_flag=True, help="refuse instead of inlining functions")
@@ -119,8 +122,8 @@ def _opset(text: str) -> tuple[str, int | str]:
     "size_threshold",
     type=int,
     default=1024,
-    metavar="BYTES",
-    help="smaller weights stay inside [default: 1024]",
+    metavar="N",
+    help="fewer bytes stay inside [default: 1024]",
 )
 @click.option("--json", "as_json", is_flag=True, help="report as JSON on stdout")
 @click.option("-q", "--quiet", is_flag=True, help="errors only")
@@ -132,6 +135,8 @@ def main(
     to: tuple[tuple[str, int | str], ...],
     runtime: str | None,
     list_runtimes: bool,
+    explain: str | None,
+    coverage: bool,
     ir_version: int | None,
     output: str | None,
     in_place: bool,
@@ -150,15 +155,16 @@ def main(
     verbose: bool,
     debug: bool,
 ) -> int:
-    """Move an ONNX model to another opset: same meaning or an honest refusal.
-
-    Writes MODEL.opsetN.onnx beside MODEL; - reads stdin and writes stdout. Without
-    --to and --for it tells what MODEL is, how far it can go, and who loads it.
+    """\b
+    Move an ONNX model to another opset: same meaning or an honest refusal.
+    Writes MODEL.opsetN.onnx (for -: stdin to stdout). Only MODEL: what it is.
     """
     _prepare(sys.stdout, sys.stderr)
     if list_runtimes:
         _list_runtimes(as_json=as_json)
         return 0
+    if explain is not None or coverage:
+        return _tell(explain, as_json=as_json, debug=debug)
     if model is None and external_name:  # `--save-external-data MODEL`: the one thing given is the model
         model, external_name = external_name, ""
     if model is None:
@@ -239,6 +245,21 @@ def _list_runtimes(*, as_json: bool) -> None:
         click.echo(json.dumps([row.to_dict() for row in rows], indent=2))
     else:
         _show([render.runtime_table(rows)], sys.stdout)
+
+
+def _tell(operator: str | None, *, as_json: bool, debug: bool) -> int:
+    """Print what is known of an operator, or of all of them if none is named; give the exit code."""
+    try:
+        from onnx_convert import explain, render_explain
+
+        told = explain.coverage() if operator is None else explain.explain(operator)
+        if as_json:
+            click.echo(json.dumps(told.to_dict(), indent=2))
+        else:
+            _show(render_explain.tables(told), sys.stdout)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        return _failed(error, as_json=as_json, debug=debug)
+    return 0
 
 
 def _describe(told: Description, *, as_json: bool, quiet: bool, verbose: bool) -> None:

@@ -78,7 +78,7 @@ class _Ending:
 
     @property
     def plain(self) -> bool:
-        """Nothing: ai.onnx is there, its types can be inferred, and it has no subgraphs."""
+        """Nothing: it is of ai.onnx, its types can be inferred, and it has no subgraphs."""
         return self.domain == opsets.AI_ONNX and self.infers and not self.may_hold_graphs
 
 
@@ -252,7 +252,7 @@ class Engine:
         authors = self.attribution.by_value
         for node in carried.nodes:
             ending = self._endings.get((node.domain, node.op_type)) or self._ending(node)
-            if ending.plain:
+            if ending.plain and opsets.AI_ONNX in scope.imports:
                 used.update(node.input)
             else:
                 self._finish(node, ending, scope)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from onnx import TensorProto
 
 from onnx_convert import opsets
-from onnx_convert.errors import UsageError
+from onnx_convert.errors import Refusal, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,6 +102,15 @@ def within(
     if wanted is not None:
         return choose(model, opset, wanted, rising=False, keep_functions=keep_functions)
     return max(best, needed(model, keep_functions=keep_functions)[0])
+
+
+def excess(model: ModelProto, most: int | None, runtime: str, *, keep_functions: bool) -> list[Refusal]:
+    """What in the model needs a higher IR version than the most that a runtime loads (None: any)."""
+    floor, reason = needed(model, keep_functions=keep_functions)
+    if most is None or floor <= most:
+        return []
+    why = f"needs IR version {floor}, and {runtime} loads {most} at most"
+    return [Refusal("model", "", reason, 0, opsets.DOWN, why, "a newer runtime, or a model without it")]
 
 
 def choose(model: ModelProto, opset: int, wanted: int | None, *, rising: bool, keep_functions: bool) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
+from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import metadata, resources
@@ -22,7 +23,7 @@ else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 UNCERTAIN: Final = ("reported", "inferred")
 _HERE: Final = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")  # distributions
@@ -122,6 +123,16 @@ class Runtime:
         if self.follows and self.opset is not None:
             told.append(f"the IR version that {self} loads is not documented; {self.ir} goes with opset {self.opset}")
         return told + ([f"{self}: {self.remark}"] if self.remark else [])
+
+    def without_kernel(self, nodes: Iterable[tuple[str, str]], imports: Mapping[str, int]) -> Iterator[str]:
+        """What to warn of: the operators among the nodes, (domain, operator) each, that it has no kernel for."""
+        used = Counter((domain or "ai.onnx", operator) for domain, operator in nodes) if self.missing else Counter()
+        for (domain, operator), count in used.items():
+            opset = imports.get(domain, 0)
+            for missing in self.missing:
+                if missing.holds(domain, operator, opset):
+                    way = f"; a lower opset may have one: {missing.remedy}" if missing.remedy else ""
+                    yield f"{self} has no kernel for {operator} at opset {opset} (nodes: {count}){way}"
 
     def to_dict(self) -> dict[str, Any]:
         """The row as plain data, fit for JSON."""

@@ -171,3 +171,42 @@ def test_every_bit_is_combined(op: str, dtype: str) -> None:
     source = model(18, f"({dtype}[N] a, {dtype}[N] b) => ({dtype}[N] y) {{ y = Bitwise{op}(a, b) }}")
     (got,) = run(onnx_convert.convert(source, to=13, exact=True).model, {"a": a, "b": b})
     np.testing.assert_array_equal(got, BITWISE[op](a, b))
+
+
+PATTERNS = {
+    16: np.arange(2**16, dtype=np.uint16),
+    32: np.concatenate(
+        [
+            np.random.default_rng(0).integers(0, 2**32, 20000, dtype=np.uint32),
+            (np.arange(512, dtype=np.uint32) << 23)[:, None].repeat(3, 1).ravel() + np.tile([0, 1, 2**23 - 1], 512),
+        ]
+    ).astype(np.uint32),
+    64: np.concatenate(
+        [
+            np.random.default_rng(0).integers(0, 2**64, 20000, dtype=np.uint64),
+            np.array([0, 1, 2**52 - 1, 2**52, 0x7FF << 52, 0xFFF << 52, 1 << 63, (0x7FF << 52) + 1], dtype=np.uint64),
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("target", [25, 11])
+@pytest.mark.parametrize(
+    ("start", "stop"),
+    [
+        *(("int16", "float16"), ("uint16", "float16"), ("int32", "float"), ("uint32", "float"), ("int64", "double")),
+        *(("float16", "int16"), ("float16", "uint16"), ("float", "int32"), ("float", "uint32")),
+    ],
+)
+def test_bits_of_floats(start: str, stop: str, target: int) -> None:
+    types = [np.dtype(NUMPY.get(name, name)) for name in (start, stop)]
+    patterns = PATTERNS[types[0].itemsize * 8]
+    x, expected = (patterns.view(dtype) for dtype in types)
+    number = helper.np_dtype_to_tensor_dtype(types[1])
+    source = model(26, f"({start}[N] x) => ({stop}[N] y) {{ y = BitCast<to={number}>(x) }}")
+    (got,) = run(onnx_convert.convert(source, to=target, exact=True).model, {"x": x})
+    if types[1].kind == "f":
+        same_bits(got, expected)
+    else:
+        np.testing.assert_array_equal(got[~np.isnan(x)], expected[~np.isnan(x)])
+        assert np.isnan(got[np.isnan(x)].view(types[0])).all()

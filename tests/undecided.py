@@ -23,21 +23,13 @@ if TYPE_CHECKING:
 Crossing = tuple[str, str, int, str]  # domain, operator, boundary, direction: the key of the registry
 
 UNDECIDED = """
-ai.onnx 8 down: Scan
-ai.onnx 9 down: Compress EyeLike MaxUnpool NonZero OneHot Scatter TfIdfVectorizer
+ai.onnx 9 down: TfIdfVectorizer
 ai.onnx 10 down: ConvInteger DequantizeLinear MatMulInteger NonMaxSuppression QLinearConv QLinearMatMul QuantizeLinear
-  ReverseSequence RoiAlign
-ai.onnx 11 down: ConcatFromSequence CumSum Det DynamicQuantizeLinear GatherElements GatherND ScatterElements ScatterND
-  SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence Unique
-ai.onnx 12 down: Einsum NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss
-ai.onnx 14 down: Trilu
+ai.onnx 11 down: ConcatFromSequence Det DynamicQuantizeLinear SequenceAt SequenceConstruct SequenceEmpty SequenceErase
+  SequenceInsert SequenceLength SplitToSequence Unique
 ai.onnx 15 down: Optional OptionalGetElement OptionalHasElement
-ai.onnx 16 down: GridSample
-ai.onnx 17 down: BlackmanWindow DFT HammingWindow HannWindow MelWeightMatrix STFT SequenceMap
-ai.onnx 18 down: CenterCropPad Col2Im
+ai.onnx 17 down: SequenceMap
 ai.onnx 19 down: DeformConv
-ai.onnx 20 down: AffineGrid
-ai.onnx 26 down: CumProd
 """
 
 

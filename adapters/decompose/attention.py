@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import copysign, inf, sqrt
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_up, size_at
+from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_up, known_size, size_at
 from onnx_convert.registry import downgrade
 from onnx_convert.site import dtype_name
 
@@ -53,8 +53,9 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
     stages += [scores, shares]
     y = op.MatMul(shares, cast(op, _gathered(op, values, shared), dtype))
     if rank == 3:
-        width = _product(query.shape and query.shape[1], value.shape and value.shape[3])
-        y = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), op.const([0, 0, width]))
+        heads, width = known_size(query, 1), known_size(value, 3)
+        whole = op.const([0, 0, -1 if heads is None or width is None else heads * width])
+        y = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), whole)
     chosen = stages[node.attr("qk_matmul_output_mode") or 0]
     return y, keys, values, chosen
 
@@ -76,9 +77,9 @@ def _by_head(node: Node, op: Emitter, index: int, heads: str) -> Value:
     count = node.attr(heads)
     if not count:
         node.refuse(f"{heads} is missing", "the model is not valid: add the attribute")
-    width = x.shape[2] if x.shape else None
-    size = width // count if isinstance(width, int) else -1
-    return op.Transpose(op.Reshape(x, op.const([0, 0, count, size])), perm=[0, 2, 1, 3])
+    width = known_size(x, 2)
+    shape = op.const([0, 0, count, -1 if width is None else width // count])
+    return op.Transpose(op.Reshape(x, shape), perm=[0, 2, 1, 3])
 
 
 def _with_past(node: Node, op: Emitter, now: Value, index: int) -> Value:
@@ -86,18 +87,13 @@ def _with_past(node: Node, op: Emitter, now: Value, index: int) -> Value:
     return now if past is None else op.Concat(past, now, axis=2)
 
 
-def _product(one: object, other: object) -> int:
-    """The product of two sizes, -1 if it is not known."""
-    return one * other if isinstance(one, int) and isinstance(other, int) else -1
-
-
 # ---- heads that share their keys
 
 
 def _shared(op: Emitter, query: Value, keys: Value) -> Value | None:
     """For each head of the queries the head of the keys that it shares; None where each has one of its own."""
-    own, others = (value.shape[1] if value.shape else None for value in (query, keys))
-    if isinstance(own, int) and isinstance(others, int):
+    own, others = known_size(query, 1), known_size(keys, 1)
+    if own is not None and others is not None:
         return None if own == others else op.const([head * others // own for head in range(own)])
     heads, groups = (size_at(op, op.Shape(value), 1) for value in (query, keys))
     return op.Div(count_up(op, heads), op.Div(heads, groups))
@@ -112,14 +108,12 @@ def _gathered(op: Emitter, x: Value, heads: Value | None) -> Value:
 
 def _scales(node: Node, op: Emitter, query: Value) -> tuple[Value, Value]:
     """What the queries and what the keys are multiplied by."""
-    dtype, given = node.dtype(_QUERY), node.attr("scale")
-    size = query.shape[3] if query.shape else None
-    if given is None and not isinstance(size, int):
-        root = op.Sqrt(op.Cast(size_at(op, op.Shape(query), 3), to=dtype))
-        scale = op.Reciprocal(op.Sqrt(root))
-        return scale, scale
-    if given is None:
+    dtype, given, size = node.dtype(_QUERY), node.attr("scale"), known_size(query, 3)
+    if given is None and size is not None:
         given = 1 / sqrt(size) if size else 0.0
+    if given is None:
+        scale = op.Reciprocal(op.Sqrt(op.Sqrt(op.Cast(size_at(op, op.Shape(query), 3), to=dtype))))
+        return scale, scale
     magnitude = sqrt(abs(given))
     return op.const(copysign(magnitude, given), dtype), op.const(magnitude, dtype)
 
@@ -142,16 +136,15 @@ def _ahead(node: Node, op: Emitter, query: Value, keys: Value) -> Value:
     """Which keys come after a query: those of the past are before all."""
     column, past = op.at(11).Unsqueeze(_numbers(op, query), axes=[1]), node.optional_input(_PAST_KEY)
     if past is not None:
-        size = past.shape[2] if past.shape else None
-        known = isinstance(size, int)
-        before = op.const([size], FLOAT) if known else op.Cast(size_at(op, op.Shape(past), 2), to=FLOAT)
+        size = known_size(past, 2)
+        before = op.Cast(size_at(op, op.Shape(past), 2), to=FLOAT) if size is None else op.const([size], FLOAT)
         column = op.Add(column, before)
     return op.Greater(_numbers(op, keys), column)
 
 
 def _numbers(op: Emitter, x: Value) -> Value:
     """The positions 0, 1, 2, ... in a sequence, as floats, which alone can be compared at any opset."""
-    size = x.shape[2] if x.shape else None
-    if isinstance(size, int):
+    size = known_size(x, 2)
+    if size is not None:
         return op.const(list(range(size)), FLOAT)
     return op.Cast(count_up(op, size_at(op, op.Shape(x), 2)), to=FLOAT)

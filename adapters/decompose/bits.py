@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Integers as numbers and as bits.
 
-10: Mod is there.     11: BitShift, unsigned.     18: BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot.     26: BitCast.
+10: Mod is there.     11: BitShift, unsigned.     18: BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot.
 
-Integers are computed as int64, where all of them but uint64 are exact and nothing overflows.
+What the narrow integers lack, some operators and most runtimes, a wider one has, as which they are computed.
 """
 
 from __future__ import annotations
 
+from math import prod
 from operator import and_, or_, xor
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+import numpy
+
+from onnx_convert.adapters.shapes import FLOAT, INT64
 from onnx_convert.registry import downgrade
 from onnx_convert.site import dtype_name, dtype_number
 
@@ -20,27 +23,44 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
 INT32: Final = dtype_number("int32")
+UINT32: Final = dtype_number("uint32")
 UINT64: Final = dtype_number("uint64")
 FLOAT16: Final = dtype_number("float16")
 DOUBLE: Final = dtype_number("double")
+FEW: Final = 64
 BITWISE: Final = {"BitwiseAnd": and_, "BitwiseOr": or_, "BitwiseXor": xor}
 
 
-def _width(dtype: int) -> int:
+def width_of(dtype: int) -> int:
     """How many bits an integer of a dtype has."""
     return int(dtype_name(dtype).removeprefix("u").removeprefix("int"))
 
 
-def _is_signed(dtype: int) -> bool:
+def is_signed(dtype: int) -> bool:
+    """Whether an integer of a dtype may be below 0."""
     return not dtype_name(dtype).startswith("u")
 
 
-def _cast(op: Emitter, x: Value, dtype: int, to: int) -> Value:
+def _carrier(dtype: int) -> int:
+    """Where one sum or quotient of integers of a dtype has room, in a dtype that every runtime divides."""
+    if width_of(dtype) < 32:
+        return INT32
+    return INT64 if dtype == UINT32 else dtype
+
+
+def in_dtype(op: Emitter, x: Value, dtype: int, to: int) -> Value:
     """A value of a dtype in another one, if it is another one; a constant stays one."""
     if dtype == to:
         return x
-    known = x.constant
-    return op.const(known, to) if known is not None and known.size <= 64 else op.Cast(x, to=to)
+    known = _few_elements(x)
+    return op.Cast(x, to=to) if known is None else op.const(known, to)
+
+
+def _few_elements(x: Value) -> numpy.ndarray[Any, Any] | None:
+    """The elements of a constant that is no weight."""
+    sizes = x.shape
+    few = sizes is not None and all(isinstance(size, int) for size in sizes) and prod(map(int, sizes)) <= FEW
+    return x.constant if few else None
 
 
 # ---- remainders
@@ -59,19 +79,19 @@ def remainder_of_division(node: Node, op: Emitter) -> Value:
         op.conditional("A - floor(A / B) * B is exact in double")
     elif dtype == FLOAT:
         op.conditional("|A / B| is less than 2**28")
-    wide_a, wide_b = _cast(op, a, dtype, DOUBLE), _cast(op, b, dtype, DOUBLE)
-    return _cast(op, _float_remainder(op, wide_a, wide_b), DOUBLE, dtype)
+    wide_a, wide_b = in_dtype(op, a, dtype, DOUBLE), in_dtype(op, b, dtype, DOUBLE)
+    return in_dtype(op, _float_remainder(op, wide_a, wide_b), DOUBLE, dtype)
 
 
 def _integer_remainder(op: Emitter, a: Value, b: Value, dtype: int, *, like_divisor: bool) -> Value:
-    carrier = dtype if _width(dtype) == 64 or dtype == INT32 else INT32 if _width(dtype) < 32 else INT64
-    a, b = _cast(op, a, dtype, carrier), _cast(op, b, dtype, carrier)
+    carrier = _carrier(dtype)
+    a, b = in_dtype(op, a, dtype, carrier), in_dtype(op, b, dtype, carrier)
     rest = op.Sub(a, op.Mul(op.Div(a, b), b))
-    if like_divisor and _is_signed(dtype):
+    if like_divisor and is_signed(dtype):
         signs = op.Mul(op.Cast(rest, to=FLOAT), op.Cast(b, to=FLOAT))  # of any size, but never wrong in sign
         differ = op.Less(signs, op.const(0, FLOAT))
         rest = op.Add(rest, op.Mul(op.Cast(differ, to=carrier), b))
-    return _cast(op, rest, carrier, dtype)
+    return in_dtype(op, rest, carrier, dtype)
 
 
 def _float_remainder(op: Emitter, a: Value, b: Value) -> Value:
@@ -88,22 +108,22 @@ def _float_remainder(op: Emitter, a: Value, b: Value) -> Value:
 def multiply_by_power_of_two(node: Node, op: Emitter) -> Value:
     """A shift to the left is a product, to the right a quotient; what a product has beyond the width is cut off."""
     x, count, dtype = node.input(0), node.input(1), node.dtype(0)
-    width, carrier = _width(dtype), UINT64 if dtype == UINT64 else INT64
+    width, carrier = width_of(dtype), UINT64 if dtype == UINT64 else INT64
     power = _power_of_two(op, count, width, carrier)
-    wide = _cast(op, x, dtype, carrier)
+    wide = in_dtype(op, x, dtype, carrier)
     if node.attr("direction") == "RIGHT":
-        return _cast(op, op.Div(wide, power), carrier, dtype)
+        return in_dtype(op, op.Div(wide, power), carrier, dtype)
     shifted = op.Mul(wide, power)
     if carrier == INT64:
         full = op.const(1 << width, INT64)
         shifted = op.Sub(shifted, op.Mul(op.Div(shifted, full), full))
-    return _cast(op, shifted, carrier, dtype)
+    return in_dtype(op, shifted, carrier, dtype)
 
 
 def _power_of_two(op: Emitter, count: Value, width: int, dtype: int) -> Value:
-    known = count.constant
-    if known is not None and known.size <= 64 and (known < width).all():
-        return op.const([1 << int(n) for n in known.ravel()] if known.ndim else 1 << int(known), dtype)
+    known = _few_elements(count)
+    if known is not None and (known < width).all():
+        return op.const(numpy.array([1 << int(n) for n in known.flat], dtype=object).reshape(known.shape), dtype)
     return op.Gather(op.const([1 << n for n in range(width)], dtype), op.Cast(count, to=INT64), axis=0)
 
 
@@ -114,9 +134,9 @@ def _power_of_two(op: Emitter, count: Value, width: int, dtype: int) -> Value:
 def subtract_from_all_ones(node: Node, op: Emitter) -> Value:
     """-1 - x of signed integers, the largest integer less x of unsigned ones."""
     x, dtype = node.input(0), node.dtype(0)
-    carrier = dtype if _width(dtype) == 64 or dtype == INT32 else INT32 if _width(dtype) < 32 else INT64
-    ones = -1 if _is_signed(dtype) else (1 << _width(dtype)) - 1
-    return _cast(op, op.Sub(op.const(ones, carrier), _cast(op, x, dtype, carrier)), carrier, dtype)
+    carrier = _carrier(dtype)
+    ones = -1 if is_signed(dtype) else (1 << width_of(dtype)) - 1
+    return in_dtype(op, op.Sub(op.const(ones, carrier), in_dtype(op, x, dtype, carrier)), carrier, dtype)
 
 
 @downgrade("BitwiseAnd", "BitwiseOr", "BitwiseXor", at=18)
@@ -125,17 +145,17 @@ def look_up_by_four_bits(node: Node, op: Emitter) -> Value:
     their sum is the result. The last group of a signed integer counts as signed."""
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
-    combine, groups = BITWISE[node.operator], _width(dtype) // 4
+    combine, groups = BITWISE[node.operator], width_of(dtype) // 4
     carrier = UINT64 if dtype == UINT64 else INT64
     weights = op.const([16**k for k in range(groups)], carrier)
-    first, second = (_groups(op, _cast(op, value, dtype, carrier), weights, dtype, carrier) for value in (a, b))
+    first, second = (_groups(op, in_dtype(op, value, dtype, carrier), weights, dtype, carrier) for value in (a, b))
     table = [combine(i, j) for i in range(16) for j in range(16)]
     place = op.Add(op.Mul(first, op.const(16, carrier)), second)
-    if _is_signed(dtype):
+    if is_signed(dtype):
         table += [made - 16 if made > 7 else made for made in table]
         place = op.Add(place, op.const([0] * (groups - 1) + [256], carrier))
-    made = op.Gather(op.const(table, carrier), _cast(op, place, carrier, INT64), axis=0)
-    return _cast(op, _sum(op, made, groups, carrier), carrier, dtype)
+    made = op.Gather(op.const(table, carrier), in_dtype(op, place, carrier, INT64), axis=0)
+    return in_dtype(op, _sum(op, made, groups, carrier), carrier, dtype)
 
 
 def _sum(op: Emitter, made: Value, groups: int, dtype: int) -> Value:
@@ -154,20 +174,6 @@ def _weighted(op: Emitter, made: Value, weights: list[int], dtype: int) -> Value
 def _groups(op: Emitter, x: Value, weights: Value, dtype: int, carrier: int) -> Value:
     """The groups of four bits of integers, by division that rounds down."""
     column = op.at(11).Unsqueeze(x, axes=[-1])
-    if _is_signed(dtype):
+    if is_signed(dtype):
         column = op.Sub(column, op.Mod(column, weights))
     return op.Mod(op.Div(column, weights), op.const(16, carrier))
-
-
-@downgrade("BitCast", at=26)
-def cast_integer_to_integer(node: Node, op: Emitter) -> Value:
-    """An integer of the same width is what Cast makes of it, modulo the width; a boolean is 0 or 1."""
-    x, start, stop = node.input(0), node.dtype(0), node.attr("to")
-    if start == stop:
-        return op.Identity(x)
-    if "int" not in dtype_name(stop) or ("int" not in dtype_name(start) and start != BOOL):
-        node.refuse(
-            f"the bits of {dtype_name(start)} are those of {dtype_name(stop)} in no operator below opset 26",
-            "cast integers only, or go no lower than opset 26",
-        )
-    return op.same(operator="Cast")

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_up, reshape
-from onnx_convert.adapters.stretching import stretched
 from onnx_convert.registry import downgrade
 from onnx_convert.site import dtype_name, dtype_number
 
@@ -57,13 +56,15 @@ def nan_is_on_no_side(node: Node, op: Emitter) -> Value:
 @downgrade("IsInf", at=10)
 def infinity_is_beyond_the_largest(node: Node, op: Emitter) -> Value:
     """What is beyond the largest number of its dtype, on the sides that are asked for."""
-    x, largest = node.input(0), LARGEST[node.dtype(0)]
+    x, dtype = node.input(0), node.dtype(0)
     positive, negative = node.attr("detect_positive"), node.attr("detect_negative")
+    if dtype not in LARGEST:
+        node.refuse(f"there is no {dtype_name(dtype)} at opset 9", "go no lower than opset 10, or change the dtype")
     if not positive and not negative:
         return op.Less(x, x)
     if not positive:
-        return op.Less(x, op.const(-largest, node.dtype(0)))
-    return op.Greater(op.Abs(x) if negative else x, op.const(largest, node.dtype(0)))
+        return op.Less(x, op.const(-LARGEST[dtype], dtype))
+    return op.Greater(op.Abs(x) if negative else x, op.const(LARGEST[dtype], dtype))
 
 
 @downgrade("Sign", at=9)
@@ -134,17 +135,16 @@ def _choose_integers(op: Emitter, condition: Value, x: Value, y: Value, dtype: i
 
 
 def _choose_by_index(op: Emitter, condition: Value, x: Value, y: Value) -> Value:
-    """All elements of both in a row, the chosen ones gathered."""
-    condition, x, y = stretched(op, condition, x, y)
-    condition_row, x_row, y_row = (op.Reshape(value, op.const([-1])) for value in (condition, x, y))
-    sizes = condition.shape or x.shape or y.shape
-    length = op.Shape(condition_row)
+    """All elements of both in a row, gathered from the chosen places."""
+    row_of_x, row_of_y = op.Reshape(x, op.const([-1])), op.Reshape(y, op.const([-1]))
+    beyond = op.Add(_places(op, y, row_of_y), op.Size(x))
+    places = _choose_integers(op, condition, _places(op, x, row_of_x), beyond, INT64)
+    return op.Gather(op.Concat(row_of_x, row_of_y, axis=0), places, axis=0)
+
+
+def _places(op: Emitter, x: Value, row: Value) -> Value:
+    """Where each element of a value stands in the row of all, in the shape of the value."""
+    sizes = x.shape
     if sizes is not None and all(isinstance(size, int) for size in sizes):
-        places = op.const(numpy.arange(prod(sizes)))  # type: ignore[arg-type]
-    else:
-        places = count_up(op, length)
-    places = op.Add(places, op.Mul(op.Cast(condition_row, to=INT64), length))
-    chosen = op.Gather(op.Concat(y_row, x_row, axis=0), places, axis=0)
-    if sizes is not None and sum(not isinstance(size, int) for size in sizes) <= 1 and 0 not in sizes:
-        return op.Reshape(chosen, op.const([size if isinstance(size, int) else -1 for size in sizes]))
-    return reshape(op, chosen, op.Shape(condition))
+        return op.const(numpy.arange(prod(sizes)).reshape(sizes))  # type: ignore[arg-type]
+    return reshape(op, count_up(op, op.Shape(row)), op.Shape(x))

@@ -10,18 +10,12 @@ from copy import deepcopy
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from onnx_convert.adapters.shapes import DOUBLE, END, FLOAT, cast, count_up, part, product, reshape, size_at
+from onnx_convert.adapters.shapes import DOUBLE, END, FLOAT, cast, count_up, known_size, part, product, reshape, size_at
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
-
-
-def _size(x: Value, axis: int) -> int | None:
-    """A size, if it is known."""
-    size = x.shape[axis] if x.shape else None
-    return size if isinstance(size, int) else None
 
 
 # ---- RotaryEmbedding
@@ -34,11 +28,11 @@ def rotate_pairs(node: Node, op: Emitter) -> Value:
     x, positions, heads = node.input(0), node.optional_input(3), node.attr("num_heads")
     rank = x.rank or node.output().rank or (node.rank(0) if heads else 4)
     if rank == 3:
-        size = _size(x, 2)
+        size = known_size(x, 2)
         blocks = op.Reshape(x, op.const([0, 0, heads, -1 if size is None else size // heads]))
     else:
         blocks = x
-    size = _size(blocks, 3)
+    size = known_size(blocks, 3)
     turned = node.attr("rotary_embedding_dim") or size
     whole = blocks if turned == size else op.at(9).Slice(blocks, axes=[3], starts=[0], ends=[turned])
     one, other = _pairs(node, op, whole, turned)
@@ -55,7 +49,7 @@ def rotate_pairs(node: Node, op: Emitter) -> Value:
         y = op.Reshape(y, op.const([0, 0, 0, turned or -1]))
     if turned != size:
         y = op.Concat(y, op.at(9).Slice(blocks, axes=[3], starts=[turned], ends=[END]), axis=3)
-    return op.Reshape(y, op.const([0, 0, _size(x, 2) or -1])) if rank == 3 else y
+    return op.Reshape(y, op.const([0, 0, known_size(x, 2) or -1])) if rank == 3 else y
 
 
 def _pairs(node: Node, op: Emitter, x: Value, size: int | None) -> tuple[Value, ...]:
@@ -94,7 +88,7 @@ def _in_four_dimensions(op: Emitter, x: Value, axis: int) -> Value:
 
 
 def _scattered(node: Node, op: Emitter, past: Value, update: Value, first: Value, rank: int, axis: int) -> Value:
-    count, length = _size(update, axis), _size(past, axis)
+    count, length = known_size(update, axis), known_size(past, axis)
     steps = op.const([list(range(count))]) if count is not None else count_up(op, size_at(op, op.Shape(update), axis))
     places = op.Add(op.at(11).Unsqueeze(first, axes=[1]), steps)
     if node.attr("mode") == "circular":
@@ -112,7 +106,7 @@ def convolve_with_the_past(node: Node, op: Emitter) -> tuple[Value, Value | None
     """A Conv of each channel over the past and the input; the last elements of the two are what is carried on."""
     op.equivalent("the convolution is an operator of its own")
     x, weight, bias, past = node.input(0), node.input(1), node.optional_input(2), node.optional_input(3)
-    kept, channels = _kept(node), next((c for c in (_size(x, 1), _size(weight, 0)) if c is not None), None)
+    kept, channels = _kept(node), next((c for c in (known_size(x, 1), known_size(weight, 0)) if c is not None), None)
     if past is not None:
         padded = op.Concat(past, x, axis=2)
     else:
@@ -133,7 +127,7 @@ def _kept(node: Node) -> int:
     sizes = [(node.input(1), 1), (node.output(1), 0) if node.uses_output(1) else (node.input(1), 1)]
     if (past := node.optional_input(3)) is not None:
         sizes.append((past, 0))
-    known = next((size - more for value, more in sizes if (size := _size(value, 2)) is not None), None)
+    known = next((size - more for value, more in sizes if (size := known_size(value, 2)) is not None), None)
     if known is None:
         node.refuse("the size of the kernel is not known", "give the model's inputs shapes", unknown=True)
     return known
@@ -164,8 +158,8 @@ def scan_over_time(node: Node, op: Emitter) -> tuple[Value, Value]:
     query = _scaled(node, op, _rows(node, op, _QUERY, heads // groups))
     scanned = [query, _rows(node, op, _KEY, 1), _rows(node, op, _VALUE, 1)]
     decay, beta = (node.optional_input(index) for index in (_DECAY, _BETA))
-    gates = [] if decay is None else [_float(op, decay, [0, 0, groups, _each(_size(decay, 2), groups), 1])]
-    gates += [] if beta is None else [_float(op, beta, [0, 0, _size(beta, 2) or -1, 1, 1])]
+    gates = [] if decay is None else [_float(op, decay, [0, 0, groups, _each(known_size(decay, 2), groups), 1])]
+    gates += [] if beta is None else [_float(op, beta, [0, 0, known_size(beta, 2) or -1, 1, 1])]
     state = _first_state(node, op, scanned[1], scanned[2])
 
     def step(op: Emitter, state: Value, query: Value, key: Value, value: Value, *gates: Value) -> list[Value]:
@@ -183,7 +177,7 @@ def scan_over_time(node: Node, op: Emitter) -> tuple[Value, Value]:
         "Scan", state, *scanned, outputs=2, body=body, num_scan_inputs=len(scanned),
         scan_input_axes=[1] * len(scanned), scan_output_axes=[1],
     )  # fmt: skip
-    width = _size(node.input(_VALUE), 2)
+    width = known_size(node.input(_VALUE), 2)
     y = op.Reshape(outputs, op.const([0, 0, -1 if width is None else width // groups * heads]))
     past = node.optional_input(_PAST)
     return cast(op, y, dtype), cast(op, last, dtype if past is None else node.dtype(_PAST))
@@ -200,11 +194,11 @@ def _float(op: Emitter, x: Value, shape: list[int]) -> Value:
 def _rows(node: Node, op: Emitter, index: int, rows: int) -> Value:
     """An input as [batch, time, heads of the keys, rows, size of a head]."""
     x, groups = node.input(index), node.attr("kv_num_heads")
-    return _float(op, x, [0, 0, groups, rows, _each(_size(x, 2), groups * rows)])
+    return _float(op, x, [0, 0, groups, rows, _each(known_size(x, 2), groups * rows)])
 
 
 def _scaled(node: Node, op: Emitter, query: Value) -> Value:
-    scale, size = node.attr("scale"), _size(query, 4)
+    scale, size = node.attr("scale"), known_size(query, 4)
     if not scale and size is None:
         return op.Div(query, op.Sqrt(op.Cast(size_at(op, op.Shape(query), 4), to=FLOAT)))
     return op.Mul(query, op.const(scale or (1 / sqrt(size) if size else 0), FLOAT))
@@ -215,7 +209,7 @@ def _first_state(node: Node, op: Emitter, key: Value, value: Value) -> Value:
     past = node.optional_input(_PAST)
     if past is not None:
         return cast(op, past, FLOAT)
-    groups, sizes = node.attr("kv_num_heads"), [_size(key, 0), _size(key, 4), _size(value, 4)]
+    groups, sizes = node.attr("kv_num_heads"), [known_size(key, 0), known_size(key, 4), known_size(value, 4)]
     if None not in sizes:
         shape = op.const([sizes[0], groups, sizes[1], sizes[2]])
     else:

@@ -20,6 +20,7 @@ from onnx_convert.adapters.decompose.places import (
     fixed,
     flat,
     from_the_start,
+    into,
     like,
     places,
     strides,
@@ -97,16 +98,14 @@ def scatter_flat_slices(node: Node, op: Emitter) -> Value:
         return like(op, op.Scatter(rows, target, flat(op, updates), axis=0), data)
     width, count = product(op, rest), op.Shape(target)
     table = op.at(4).Concat(count, width, axis=0)
-    matrix = rows if rows.rank == 2 else _as_rows(op, rows, rest)
+    sizes = (prod(rest.constant.tolist()),) if rest.constant is not None else (None, None)
+    matrix = (
+        rows
+        if rows.rank == 2
+        else into(op, rows, (None, *sizes), lambda: op.at(4).Concat(part(op, op.Shape(rows), 0, 1), width, axis=0))
+    )
     target = op.at(8).Expand(op.at(10).Unsqueeze(target, axes=[1]), table)
     return like(op, op.Scatter(matrix, target, reshape(op, updates, table), axis=0), data)
-
-
-def _as_rows(op: Emitter, rows: Value, rest: Value) -> Value:
-    known = rest.constant
-    if known is not None and known.all():
-        return op.at(5).Reshape(rows, op.const([-1, prod(known.tolist())]))
-    return reshape(op, rows, op.at(4).Concat(part(op, op.Shape(rows), 0, 1), product(op, rest), axis=0))
 
 
 def _rows(op: Emitter, data: Value, indices: Value) -> tuple[Value, Value, Value]:
@@ -132,6 +131,6 @@ def _rows(op: Emitter, data: Value, indices: Value) -> tuple[Value, Value, Value
     if depth == 1:
         return data, op.at(10).Squeeze(target, axes=[last]), rest
     target = op.at(10).ReduceSum(op.at(7).Mul(target, strides(op, named)), axes=[last], keepdims=0)
-    if others is not None and all(others):
-        return op.at(5).Reshape(data, op.const([-1, *others])), target, rest
-    return reshape(op, data, op.at(4).Concat(product(op, named), rest, axis=0)), target, rest
+    sizes = (None, *others) if others is not None else None
+    merged = into(op, data, sizes, lambda: op.at(4).Concat(product(op, named), rest, axis=0))
+    return merged, target, rest

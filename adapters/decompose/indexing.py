@@ -21,7 +21,9 @@ from onnx_convert.adapters.decompose.places import (
     fixed,
     flat,
     from_the_start,
+    into,
     is_negative,
+    loop,
     places,
     scalar,
     strides,
@@ -71,15 +73,14 @@ def find_one_by_one(node: Node, op: Emitter) -> Value:
     marks = op.at(7).Sub(op.Cast(length, to=DOUBLE), op.Cast(_count(op, elements, length), to=DOUBLE))
     marks = op.at(7).Mul(op.Cast(mask, to=DOUBLE), marks)
 
-    def step(inner: Emitter, number: Value, going: Value, last: Value) -> tuple[Value, ...]:
+    def step(inner: Emitter, number: Value, last: Value) -> tuple[Value, Value]:
         rest = inner.Cast(inner.Less(marks, last), to=DOUBLE)
-        found = inner.ReduceMax(inner.Mul(marks, rest), axes=[0], keepdims=0)
-        return going, found, inner.Identity(found)
+        found = inner.ReduceMax(inner.Mul(marks, rest), axes=[0], keepdims=1)
+        return found, inner.Identity(found)
 
-    count = op.at(10).ReduceSum(op.Cast(mask, to=INT64), axes=[0], keepdims=0)
-    beyond = op.at(7).Add(op.Cast(scalar(op, length), to=DOUBLE), op.const(1, DOUBLE))
-    body = op.graph("find", [INT64, BOOL, DOUBLE], step)
-    found = op.node("Loop", count, op.const(True, BOOL), beyond, outputs=2, body=body)[1]
+    count = op.at(10).ReduceSum(op.Cast(mask, to=INT64), axes=[0], keepdims=1)
+    beyond = op.at(7).Add(op.Cast(length, to=DOUBLE), op.const([1], DOUBLE))
+    found = loop(op, count, beyond, step)
     return _coordinates(op, op.at(7).Sub(length, op.Cast(found, to=INT64)), x)
 
 
@@ -89,11 +90,10 @@ def _count(op: Emitter, elements: Value, length: Value) -> Value:
     if isinstance(size, int):
         return op.const(range(size))
 
-    def step(inner: Emitter, number: Value, going: Value, unused: Value) -> tuple[Value, ...]:
-        return going, unused, inner.Identity(number)
+    def step(inner: Emitter, number: Value, unused: Value) -> tuple[Value, Value]:
+        return unused, inner.Reshape(number, inner.const([1]))
 
-    body = op.graph("count", [INT64, BOOL, FLOAT], step)
-    return op.node("Loop", scalar(op, length), op.const(True, BOOL), op.const(0, FLOAT), outputs=2, body=body)[1]
+    return loop(op, length, op.const([0], FLOAT), step)
 
 
 def _coordinates(op: Emitter, found: Value, x: Value) -> Value:
@@ -162,12 +162,13 @@ def _size(op: Emitter, x: Value, axis: int) -> Value:
 
 def _merged(op: Emitter, x: Value, row: Value) -> Value:
     """A value with its first two axes made one."""
-    rest = fixed(x.shape[2:]) if x.shape is not None else None
-    if rest is not None and all(rest):
-        return op.at(5).Reshape(x, op.const([-1, *rest]))
-    shape = op.Shape(x)
-    rows = op.at(7).Mul(part(op, shape, 0, 1), row)
-    return reshape(op, x, op.at(4).Concat(rows, part(op, shape, 2), axis=0))
+
+    def measured() -> Value:
+        shape = op.Shape(x)
+        rows = op.at(7).Mul(part(op, shape, 0, 1), row)
+        return op.at(4).Concat(rows, part(op, shape, 2), axis=0)
+
+    return into(op, x, (None, *x.shape[2:]) if x.shape is not None else None, measured)
 
 
 # ---- Trilu
@@ -190,8 +191,11 @@ def choose_by_row_and_column(node: Node, op: Emitter) -> Value:
     else:
         first, second = (_range(op, x, axis) for axis in (-2, -1))
         first = op.Unsqueeze(first, op.const([1]))
-        if k is not None or shift:
-            first = op.Add(first, k or op.const(shift))
+        if k is not None:
+            first = op.Add(first, k)
+            pair = (second, first) if upper else (first, second)
+            return op.Where(is_negative(op, op.Sub(*pair)), zero, x)
+        first = op.Add(first, op.const(shift)) if shift else first
     return op.Where(op.Less(second, first) if upper else op.Less(first, second), zero, x)
 
 

@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy
+from onnx import TypeProto  # noqa: TID251  (the type of what a Loop carries)
 
 from onnx_convert.adapters.shapes import (
     BOOL,
@@ -27,7 +28,7 @@ from onnx_convert.adapters.shapes import (
 from onnx_convert.site import dtype_number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Dim, Value
@@ -74,12 +75,18 @@ def flat(op: Emitter, x: Value) -> Value:
     return x if x.rank == 1 else op.at(5).Reshape(x, op.const([-1]))
 
 
+def into(op: Emitter, x: Value, sizes: Sequence[Dim] | None, measured: Callable[[], Value]) -> Value:
+    """A value in another shape: a constant one if at most one size is not known and none is 0, else one that is
+    measured at run time."""
+    known = [size if isinstance(size, int) else -1 for size in sizes] if sizes is not None else [0]
+    if 0 in known or known.count(-1) > 1:
+        return reshape(op, x, measured())
+    return op.at(5).Reshape(x, op.const(known))
+
+
 def like(op: Emitter, y: Value, x: Value) -> Value:
     """The elements of one value in the shape of another."""
-    sizes = x.shape
-    if sizes is None or sum(not isinstance(size, int) for size in sizes) > 1 or 0 in sizes:
-        return reshape(op, y, op.Shape(x))
-    return op.at(5).Reshape(y, op.const([size if isinstance(size, int) else -1 for size in sizes]))
+    return into(op, y, x.shape, lambda: op.Shape(x))
 
 
 def places(op: Emitter, x: Value, axis: int) -> Value:
@@ -104,6 +111,20 @@ def from_the_start(op: Emitter, indices: Value, size: Value) -> Value:
     return non_negative(op, wide(op, indices), size)
 
 
+def loop(op: Emitter, count: Value, start: Value, step: Callable[..., tuple[Value, Value]]) -> Value:
+    """What a Loop makes in as many steps: `step` takes the number of the step and a vector of one element, which is
+    `start` at first, and returns what the next step takes, and an element of the vector that comes out."""
+    one = TypeProto(tensor_type=TypeProto.Tensor(elem_type=start.dtype))
+    one.tensor_type.shape.dim.add(dim_value=1)
+
+    def build(inner: Emitter, number: Value, going: Value, state: Value) -> tuple[Value, ...]:
+        return going, *step(inner, number, state)
+
+    body = op.graph("step", [INT64, BOOL, one], build)
+    made = op.node("Loop", scalar(op, count), op.const(True, BOOL), start, outputs=2, body=body)[1]
+    return op.at(10).Squeeze(made, axes=[1])
+
+
 # ---- flat places
 
 
@@ -124,13 +145,11 @@ def strides(op: Emitter, sizes: Value) -> Value:
             *(product(op, part(op, sizes, axis + 1)) for axis in range(rank - 1)), op.const([1]), axis=0
         )
 
-    def step(inner: Emitter, number: Value, going: Value, block: Value) -> tuple[Value, ...]:
+    def step(inner: Emitter, number: Value, block: Value) -> tuple[Value, Value]:
         smaller = inner.Div(block, inner.Gather(sizes, number))
-        return going, smaller, inner.Identity(smaller)
+        return smaller, inner.Identity(smaller)
 
-    body = op.graph("stride", [INT64, BOOL, INT64], step)
-    count, whole = scalar(op, op.Shape(sizes)), scalar(op, product(op, sizes))
-    return op.node("Loop", count, op.const(True, BOOL), whole, outputs=2, body=body)[1]
+    return loop(op, op.Shape(sizes), product(op, sizes), step)
 
 
 def along_axis(op: Emitter, x: Value, indices: Value, axis: int) -> Value:

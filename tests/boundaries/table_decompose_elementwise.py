@@ -31,14 +31,11 @@ def lowest(target: int) -> dict[str, Any]:
 
 
 def _down(name: str, call: str, source: int, *targets: int, **more: Any) -> list[Row]:
-    return [
-        row
-        for target in targets
-        for row in (
-            rewrites(name, source, target, _unary(call), **lowest(target), **more),
-            rewrites(f"{name} of no elements", source, target, _unary(call, "2,N"), dims={"N": 0}, **lowest(target)),
-        )
-    ]
+    rows = [rewrites(name, source, target, _unary(call), **lowest(target), **more) for target in targets]
+    nothing = rewrites(
+        f"{name} of no elements", source, min(targets), _unary(call, "2,N"), dims={"N": 0}, **lowest(min(targets))
+    )
+    return [*rows, nothing]
 
 
 # ---- activations
@@ -145,6 +142,7 @@ COMPARISONS: list[Row] = [
             "<detect_positive=0,detect_negative=0>",
         )
     ),
+    refuses("IsInf of bfloat16", 20, 9, _unary("IsInf(x)", "3", "bfloat16", "bool"), because="bfloat16"),
     rewrites("IsInf", 20, 9, _unary("IsInf(x)", result="bool"), feeds=SPECIAL),
     *_down("Sign", "Sign(x)", 9, 8, 7, 6, 1, feeds={"x": [7.0, *SPECIAL["x"][1:]]}),
     *(
@@ -212,6 +210,7 @@ CHOICES: list[Row] = [
             ("that stretches", ("2,1", "2", "1", "2,2"), {"x": ["a", "b"], "y": ["c"]}),
             ("of unknown number", ("N,2", "2", "N,1", "N,2"), {"x": ["a", "b"], "y": [["c"], ["d"]]}),
             ("of rank 0", ("", "", "", ""), {"x": "a", "y": "b"}),
+            ("of no size", ("0,2", "2", "0,1", "0,2"), {"x": ["a", "b"]}),
         )
     ),
 ]
@@ -257,7 +256,7 @@ BITS: list[Row] = [
         rewrites(f"Mod of {t}{how}", source, target, _binary(f"Mod{how}", t), feeds=_mod(t))
         for t in INTEGERS
         for how in ("", "<fmod=1>")
-        for source, target in ((10, 9), (10, 8), (10, 6))
+        for source, target in ((10, 9), (10, 6))
     ),
     rewrites("Mod that stretches", 13, 9, _binary("Mod", "int64", "2,1", "3", "2,3")),
     rewrites("Mod that stretches", 13, 6, _binary("Mod", "int64", "2,1", "3", "2,3")),
@@ -284,7 +283,7 @@ BITS: list[Row] = [
             f"BitShift by a constant to the {way}",
             11,
             target,
-            f'(uint8[2,3] a) => (uint8[2,3] y) <uint8[1] b = {{3}}> {{ y = BitShift<direction="{way}">(a, b) }}',
+            f'(uint8[2,3] a) => (uint8[2,3] y) <uint8[2,1] b = {{3,0}}> {{ y = BitShift<direction="{way}">(a, b) }}',
             may_refuse=NO_INTEGERS if target < 9 else {},
         )
         for way in ("LEFT", "RIGHT")
@@ -294,7 +293,7 @@ BITS: list[Row] = [
         rewrites(f"{op} of {t}", 18, target, _binary(op, t), feeds=_operands(t))
         for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
         for t in INTEGERS
-        for target in (17, 12, 10, 9, 7)
+        for target in (17, 10, 9, 7)
     ),
     rewrites("BitwiseAnd that stretches", 18, 13, _binary("BitwiseAnd", "int32", "2,1", "3", "2,3")),
     rewrites("BitwiseAnd of scalars", 18, 9, _binary("BitwiseAnd", "int32", "", "", "")),
@@ -325,6 +324,14 @@ BITS: list[Row] = [
     rewrites("BitCast to the same", 26, 25, _unary("BitCast<to=6>(x)", "3", "int32"), into=["Identity"]),
     rewrites("BitCast of booleans", 26, 9, _unary("BitCast<to=2>(x)", "3", "bool", "uint8"), into=["Cast"]),
     refuses("BitCast of floats", 26, 25, _unary("BitCast<to=7>(x)", "3", "double", "int64"), because="bits of double"),
+    *(
+        rewrites(f"BitCast to {result}", 26, target, _unary(f"BitCast<to={number}>(x)", "10", t, result))
+        for t, number, result in (
+            ("int64", 11, "double"),
+            ("uint16", 10, "float16"),
+        )
+        for target in (25, 13, 9)
+    ),
 ]
 
 ROWS = [*ACTIVATIONS, *ANGLES, *COMPARISONS, *CHOICES, *BITS]

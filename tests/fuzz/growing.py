@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from oracle import evaluate, random_array, validate
 
@@ -96,6 +96,8 @@ class Growth:
             recipe(step)
             node = step.node(f"{operator}_{len(self.nodes)}")
             results = run_alone(node, self.values, self.constants, self.opset)
+            if any("float" in array.dtype.name and np.any(np.isnan(array)) for array in results.values()):
+                raise Unfit  # outside of what the operator is defined for
         except BaseException:
             self.values, self.constants = kept, constants
             raise
@@ -182,7 +184,7 @@ class Step:
         outputs = [f"v{len(self.growth.values)}_{i}" for i in range(self.outputs)]
         node = helper.make_node(self.schema.name, inputs, outputs, name)
         for key, value in self._attributes.items():
-            kind = AttributeProto.AttributeType.Value(self.schema.attributes[key].type.name)
+            kind = int(self.schema.attributes[key].type.value)
             node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
         return node
 
@@ -259,9 +261,10 @@ class Step:
 
     def _put(self, position: int, name: str) -> np.ndarray:
         array = self.growth.values[name]
-        if (formal := self._formal(position)).type_str in {c.type_param_str for c in self.schema.type_constraints}:
-            if formal.is_homogeneous:
-                self._bound[formal.type_str] = dtype_of(array)
+        formal = self._formal(position)
+        variables = {constraint.type_param_str for constraint in self.schema.type_constraints}
+        if formal.type_str in variables and formal.is_homogeneous:
+            self._bound[formal.type_str] = dtype_of(array)
         self._inputs.append(name)
         return array
 

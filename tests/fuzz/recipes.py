@@ -4,8 +4,9 @@ name. Where shapes and attributes have to agree, a recipe of a few lines says ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 import onnx
@@ -22,7 +23,8 @@ BROADCASTING = {
 OVERLAPPING = {"Max": 8, "Min": 8, "Sum": 8, "Mean": 8}  # broadcast from there on; the rest from 7
 
 # Attributes by name, for operators without a recipe and for what a recipe leaves open.
-CHOICES = {
+FLAG = (0, 1)
+CHOICES: dict[str, Sequence[Any]] = {
     "alpha": [0.1, 0.5, 1.0, 1.5],
     "beta": [0.1, 0.5, 1.0],
     "gamma": [0.5, 1.0, 1.25],
@@ -32,8 +34,7 @@ CHOICES = {
     "approximate": ["none", "tanh"],
     "direction": ["LEFT", "RIGHT"],
     "p": [1, 2],
-    **dict.fromkeys("keepdims select_last_index exclusive reverse fmod upper".split(), [0, 1]),
-    **dict.fromkeys("detect_negative detect_positive".split(), [0, 1]),
+    **dict.fromkeys("keepdims select_last_index detect_negative detect_positive".split(), FLAG),
 }
 
 
@@ -214,7 +215,10 @@ def quantize(step: Step) -> None:
         axis = step.axis(x.ndim)
         step.set("axis", axis)
         shape = (x.shape[axis],)
-    step.give(step.random.choice([0.25, 0.1, 1.0]) * np.ones(shape), dtype_of(x) if step.opset >= 19 and x.dtype.kind == "f" else "float")
+    step.give(
+        step.random.choice([0.25, 0.1, 1.0]) * np.ones(shape),
+        dtype_of(x) if step.opset >= 19 and x.dtype.kind == "f" else "float",
+    )
     if step.chance(0.7):
         step.give(step.random.choice([0, 3]) * np.ones(shape), step.random.choice(["uint8", "int8"]))
 
@@ -306,7 +310,7 @@ RECIPES: dict[str, Recipe] = {
 
 @cache
 def history(operator: str) -> tuple[int, ...]:
-    """The opsets at which an operator changed; 0 operators of the installed onnx means ()."""
+    """The opsets at which an operator changed, in order; none if the installed onnx does not have it."""
     found = {s.since_version for s in onnx.defs.get_all_schemas_with_history() if not s.domain and s.name == operator}
     return tuple(sorted(found))
 
@@ -314,6 +318,6 @@ def history(operator: str) -> tuple[int, ...]:
 def available(opset: int) -> Iterable[str]:
     """The operators that can be made at an opset."""
     for operator in sorted(RECIPES):
-        if (since := history(operator)) and since[0] <= opset:
-            if not onnx.defs.get_schema(operator, opset, "").deprecated:
-                yield operator
+        since = history(operator)
+        if since and since[0] <= opset and not onnx.defs.get_schema(operator, opset, "").deprecated:
+            yield operator

@@ -11,7 +11,8 @@ from fuzz.growing import Step, Unfit, dtype_of, elem_type
 
 
 def reduction(step: Step) -> None:
-    x = step.input(fits=lambda a: a.size > 0)
+    real = step.schema.name in ("ReduceLogSum", "ReduceLogSumExp")  # of integers nobody says how they are rounded
+    x = step.input(fits=lambda a: bool(a.size > 0 and ("float" in a.dtype.name or not real)))
     if step.chance(0.8):
         axes = step.axes(x.ndim)
         if axes or step.takes("axes"):
@@ -206,7 +207,9 @@ def pad(step: Step) -> None:
         axes = step.axes(x.ndim, step.random.randint(1, x.ndim))
     low = -1 if mode == "constant" else 0
     room = {"constant": 3, "edge": 3}.get(mode, 2)
-    pads = [step.random.randint(low, min(room, max(0, x.shape[a] - 1) if mode == "reflect" else room)) for a in axes * 2]
+    pads = [
+        step.random.randint(low, min(room, max(0, x.shape[a] - 1) if mode == "reflect" else room)) for a in axes * 2
+    ]
     if mode != "constant" and x.size == 0:
         raise Unfit
     for name in ("paddings", "pads"):
@@ -291,6 +294,43 @@ def center_crop_pad(step: Step) -> None:
     step.give([step.random.randint(1, 5) for _ in axes], "int64")
 
 
+def unique(step: Step) -> None:
+    x = step.input(least=1, fits=lambda a: a.size > 0)
+    step.maybe("sorted", [1])
+    if step.chance():
+        step.set("axis", step.axis(x.ndim))
+    step.outputs = step.random.choice([1, 1, 4])
+
+
+def determinant(step: Step) -> None:
+    size = step.random.randint(1, 3)
+    step.input((*step.growth.draw_shape(step.random.randint(0, 2)), size, size))
+
+
+def window(step: Step) -> None:
+    step.give(step.random.randint(2, 6), "int64")
+    step.maybe("periodic", [0, 1])
+
+
+def loss(step: Step) -> None:
+    x = step.input(step.random.choice([(3, 4), (2, 3, 4)]))
+    shape = (x.shape[0], *x.shape[2:])
+    step.give(np.array([step.random.randrange(x.shape[1]) for _ in range(int(np.prod(shape)))]).reshape(shape), "int64")
+    if step.chance():
+        step.input((x.shape[1],), fits=lambda a: bool(np.all(a > 0)), fresh=lambda a: abs(a) + a.dtype.type(1))
+    step.maybe("reduction", ["none", "sum", "mean"])
+    step.maybe("ignore_index", [1])
+
+
+def tensor_scatter(step: Step) -> None:
+    step.input((2, 4, 3))
+    step.input((2, 2, 3))
+    if step.chance():
+        step.give([1, 2], "int64")
+    step.set("axis", step.random.choice([1, -2]))
+    step.maybe("mode", ["linear", "circular"])
+
+
 def cast_bits(step: Step) -> None:
     step.input(dtype="float")
     step.set("to", elem_type("int32"))
@@ -329,4 +369,9 @@ RECIPES: dict[str, Callable[[Step], None]] = {
     "ReverseSequence": reverse_sequence,
     "CenterCropPad": center_crop_pad,
     "BitCast": cast_bits,
+    "Unique": unique,
+    "Det": determinant,
+    **dict.fromkeys(("HannWindow", "HammingWindow", "BlackmanWindow"), window),
+    **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), loss),
+    "TensorScatter": tensor_scatter,
 }

@@ -13,15 +13,15 @@ from fuzz.growing import Step, dtype_of
 def _image(step: Step, spatial: int | None = None) -> np.ndarray:
     """A batch with channels and one to three spatial axes, none of them tiny."""
     spatial = step.random.choice([1, 2, 2, 2, 3]) if spatial is None else spatial
-    shape = (step.random.randint(1, 2), step.random.choice([1, 2, 4]), *(step.random.randint(4, 6),) * spatial)
-    fits = [v.shape for v in step.growth.values.values() if v.ndim == spatial + 2 and min(v.shape) and v.shape[2] > 3]
+    shape = (step.random.randint(1, 2), step.random.choice([1, 2, 4]), *(step.random.randint(5, 6),) * spatial)
+    fits = [v.shape for v in step.growth.values.values() if v.ndim == spatial + 2 and v.size and min(v.shape[2:]) > 4]
     return step.input(step.random.choice(fits) if fits and step.chance() else shape)
 
 
 def _window(step: Step, spatial: int, *, dilations: bool = True, padded: bool = True) -> list[int]:
     """The attributes of a sliding window; its sizes."""
     kernel = [step.random.randint(1, 3) for _ in range(spatial)]
-    step.maybe("strides", [[step.random.randint(1, 2) for _ in kernel]])
+    step.maybe("strides", [[step.random.randint(1, min(2, size)) for size in kernel]])
     way = step.random.choice(["none", "pads", "auto"]) if padded else "none"
     if dilations and way != "auto" and step.chance(0.4):
         step.set("dilations", [step.random.randint(1, 2) for _ in kernel])
@@ -214,7 +214,7 @@ def grid_sample(step: Step) -> None:
     step.maybe("mode", ["nearest", bilinear])
     step.maybe("padding_mode", ["zeros", "border", "reflection"])
     step.maybe("align_corners", [0, 1])
-    step.input((1, 3, 2, 2), fits=lambda a: bool(np.all(abs(a.astype(np.float64)) < 3)), dtype=dtype_of(x))
+    step.give(np.tanh(step.growth.draw_array("float", (1, 3, 2, 2))), "float" if x.dtype.kind != "f" else dtype_of(x))
 
 
 def roi_align(step: Step) -> None:
@@ -226,6 +226,55 @@ def roi_align(step: Step) -> None:
     step.maybe("coordinate_transformation_mode", ["half_pixel", "output_half_pixel"])
     step.give([[0.5, 0.5, 3.0, 4.0], [1.0, 0.0, 5.0, 5.0]], dtype_of(x))
     step.give([0, 0], "int64")
+
+
+def max_unpool(step: Step) -> None:
+    step.set("kernel_shape", [2, 2])
+    step.set("strides", [2, 2])
+    step.input((1, 1, 2, 2))
+    step.give([[[[0, 3], [9, 10]]]], "int64")
+    if step.chance(0.3):
+        step.give([1, 1, 4, 4], "int64")
+
+
+def affine_grid(step: Step) -> None:
+    step.input((1, 2, 3))
+    step.give([1, 2, 3, 4], "int64")
+    step.maybe("align_corners", [0, 1])
+
+
+def col2im(step: Step) -> None:
+    step.input((1, 4, 9))
+    step.give([4, 4], "int64")
+    step.give([2, 2], "int64")
+
+
+def rotary_embedding(step: Step) -> None:
+    x = step.input((2, 3, 4, 4))
+    for _ in range(2):
+        step.input((8, 2), dtype=dtype_of(x))
+    step.give([[0, 1, 2, 3], [3, 2, 1, 0]], "int64")
+    step.maybe("interleaved", [0, 1])
+
+
+def attention(step: Step) -> None:
+    length = step.random.randint(2, 4)
+    x = step.input((2, 2, 3, 4))
+    for _ in range(2):
+        step.input((2, 2, length, 4), dtype=dtype_of(x))
+    if step.chance(0.3):
+        step.input((3, length), dtype=dtype_of(x))
+    step.maybe("is_causal", [0, 1])
+    step.maybe("scale", [0.5])
+    step.maybe("softcap", [0.0, 2.0])
+
+
+def integer_matmul(step: Step) -> None:
+    kinds = [step.random.choice(["uint8", "int8"]) for _ in range(2)]
+    step.input((2, 3), dtype=kinds[0])
+    step.input((3, 4), dtype=kinds[1])
+    for kind in kinds[: step.random.randint(0, 2)]:
+        step.give(step.random.choice([0, 2]), kind)
 
 
 def dft(step: Step) -> None:
@@ -255,5 +304,11 @@ RECIPES: dict[str, Callable[[Step], None]] = {
     **dict.fromkeys(("RNN", "GRU", "LSTM"), recurrent),
     "GridSample": grid_sample,
     "RoiAlign": roi_align,
+    "MaxUnpool": max_unpool,
+    "AffineGrid": affine_grid,
+    "Col2Im": col2im,
+    "RotaryEmbedding": rotary_embedding,
+    "Attention": attention,
+    "MatMulInteger": integer_matmul,
     "DFT": dft,
 }

@@ -8,6 +8,7 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 if __name__ == "__main__":  # a script's own folder is on the path, its parent is not
@@ -15,8 +16,8 @@ if __name__ == "__main__":  # a script's own folder is on the path, its parent i
 
 import numpy as np
 import onnx.printer
-import onnx_convert
 
+import onnx_convert
 from fuzz.judge import FAILED, REFUSED, Verdict, judge
 from fuzz.shrink import shrink, with_nodes
 from fuzz.trials import Tally, Trial, make
@@ -33,36 +34,41 @@ def main(arguments: list[str] | None = None) -> int:
             break
         sys.stderr.write(f"\r{seed}")  # whoever dies here dies of this seed
         sys.stderr.flush()
-        for trial in trials_of(seed, tally):
-            verdict = judge(trial)
+        for trial, verdict in judged(seed, tally):
             outcomes[verdict.outcome] += 1
             if verdict.outcome == FAILED:
-                small = shrink(trial, lambda other, kind=verdict.kind: _fails(other, kind))
-                verdict = judge(small)
-                sign = signature(small, verdict)
+                small, failure = smallest(trial, verdict.kind)
+                sign = signature(small, failure)
                 failures[sign] += 1
                 if failures[sign] <= asked.repeat:
-                    sys.stdout.write(f"\n---- seed {seed}: {sign}\n{reproducer(small, verdict)}\n")
+                    sys.stdout.write(f"\n---- seed {seed}: {sign}\n{reproducer(small, failure)}\n")
                     sys.stdout.flush()
     sys.stdout.write(f"\n{summary(outcomes, failures, tally)}\n{time.monotonic() - started:.0f} s\n")
     return int(bool(failures))
 
 
-def trials_of(seed: int, tally: Tally | None = None) -> list[Trial]:
-    """The trial of a seed, and, if some nodes are refused, what is left without them."""
+def judged(seed: int, tally: Tally | None = None) -> Iterator[tuple[Trial, Verdict]]:
+    """The trial of a seed with its verdict, and, if some nodes were refused, what is left without them."""
     trial = make(seed, tally)
     if trial is None:
-        return []
+        return
     verdict = judge(trial)
-    if verdict.outcome != REFUSED:
-        return [trial]
+    yield trial, verdict
     rest = [node for node in trial.flat.graph.node if not any(node.name in name for name in verdict.nodes)]
-    return [trial, with_nodes(trial, rest)] if rest and len(rest) < len(trial.flat.graph.node) else [trial]
+    if verdict.outcome == REFUSED and rest and len(rest) < len(trial.flat.graph.node):
+        trial = with_nodes(trial, rest)
+        yield trial, judge(trial)
 
 
-def _fails(trial: Trial, kind: str) -> bool:
-    verdict = judge(trial)
-    return verdict.outcome == FAILED and verdict.kind == kind
+def smallest(trial: Trial, kind: str, patience: int = 400) -> tuple[Trial, Verdict]:
+    """A small trial that fails in the same way, and its verdict."""
+
+    def fails(other: Trial) -> bool:
+        verdict = judge(other)
+        return verdict.outcome == FAILED and verdict.kind == kind
+
+    small = shrink(trial, fails, patience)
+    return small, judge(small)
 
 
 def signature(trial: Trial, verdict: Verdict) -> str:
@@ -83,7 +89,23 @@ def reproducer(trial: Trial, verdict: Verdict) -> str:
     except onnx_convert.OnnxConvertError as error:
         became = f"{type(error).__name__}"
     text = onnx.printer.to_text(case.model)
-    return "\n".join([str(trial), verdict.why[:1500], text, *feeds, "becomes", became])
+    return "\n".join([str(trial), verdict.why[:1500], row(trial), text, *feeds, "becomes", became[:4000]])
+
+
+def row(trial: Trial) -> str:
+    """The flat model as a row for a table of boundaries, where it will run in all variants."""
+    graph = onnx.GraphProto()
+    graph.CopyFrom(trial.flat.graph)
+    fixed = {tensor.name for tensor in graph.initializer}
+    for value in [value for value in graph.input if value.name in fixed]:
+        graph.input.remove(value)
+    for node in graph.node:
+        node.name = ""
+    text = " ".join(onnx.printer.to_text(graph).removeprefix(graph.name).replace('[""] ', "").split())
+    feeds = {n: a.tolist() for n, a in trial.feeds.items() if a.dtype.kind in "iub" and a.size <= 16}
+    more = "".join(f", {key}={value!r}" for key, value in {"feeds": feeds, "options": trial.options}.items() if value)
+    name = "+".join(node.op_type for node in graph.node)
+    return f'rewrites("{name}", {trial.source}, {trial.target}, """{text}"""{more}),'
 
 
 def _shown(array: np.ndarray) -> str:

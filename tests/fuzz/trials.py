@@ -14,7 +14,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
 from boundaries.variants import LOCAL, VARIANTS, Case
-from fuzz.growing import Growth, elem_type, dtype_of, value_info
+from fuzz.growing import Growth, dtype_of, elem_type, value_info
 from fuzz.recipes import RECIPES, available, history
 from oracle import opset_of
 

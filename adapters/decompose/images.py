@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MaxUnpool, RoiAlign, GridSample, CenterCropPad, Col2Im, AffineGrid: operators on images.
+
+9: MaxUnpool.   10: RoiAlign.   16: GridSample.   18: CenterCropPad, Col2Im.   20: AffineGrid.
+
+The one that became Resize (10) has a file with its versions, and so has what GridSample does.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+import numpy
+
+from onnx_convert.adapters.gridsample import gather_neighbours
+from onnx_convert.adapters.shapes import (
+    DOUBLE,
+    FLOAT,
+    INT64,
+    at_least_zero,
+    cast,
+    count_up,
+    known_size,
+    part,
+    working_dtype,
+)
+from onnx_convert.registry import downgrade
+from onnx_convert.site import dtype_number
+
+if TYPE_CHECKING:
+    from onnx_convert.emitter import Emitter
+    from onnx_convert.site import Node, Value
+
+_FLOATS: Final = (FLOAT, DOUBLE, dtype_number("float16"), dtype_number("bfloat16"))
+
+
+def _sizes(x: Value, start: int = 0, stop: int | None = None) -> list[int] | None:
+    """Some sizes of a value, if all of them are known."""
+    sizes = None if x.shape is None else [size for size in x.shape[start:stop] if isinstance(size, int)]
+    return sizes if sizes is not None and x.shape is not None and len(sizes) == len(x.shape[start:stop]) else None
+
+
+@downgrade("GridSample", at=16)
+def gather_around_points(node: Node, op: Emitter) -> Value:
+    """The elements around each point of the grid are gathered and weighed."""
+    return gather_neighbours(node, op, 2)
+
+
+# ---- AffineGrid
+
+
+@downgrade("AffineGrid", at=20)
+def transform_axis_by_axis(node: Node, op: Emitter) -> Value:
+    """Each column of the matrix times the coordinates of its axis; the sum, and the last column."""
+    op.equivalent("a product of matrices is written out")
+    theta, dtype = node.input(0), node.dtype(0)
+    axes = _spatial_axes(node)
+    columns = [op.at(9).Slice(theta, axes=[2], starts=[i], ends=[i + 1]) for i in range(axes + 1)]
+    ones = [1] * axes
+    rows = [op.Reshape(column, op.const([0, *ones, axes])) for column in columns]
+    total = rows[-1]
+    for axis in range(axes):  # the matrix names the last axis first
+        along = [1] * (axes + 2)
+        along[axis + 1] = -1
+        place = op.Reshape(_coordinates(node, op, axis + 2, dtype), op.const(along))
+        total = op.Add(total, op.Mul(place, rows[axes - 1 - axis]))
+    return total
+
+
+def _spatial_axes(node: Node) -> int:
+    """2 for images, 3 for volumes."""
+    theta, size, y = node.input(0), node.input(1), node.output()
+    for shape, at, less in ((theta.shape, 1, 0), (theta.shape, 2, 1), (size.shape, 0, 2)):
+        if shape is not None and isinstance(known := shape[at], int):
+            return known - less
+    return (y.rank if y.rank is not None else 2 + node.rank(0)) - 2
+
+
+def _coordinates(node: Node, op: Emitter, axis: int, dtype: int) -> Value:
+    """From -1 to 1 along one axis: of the centres of its elements or, if corners are aligned, from first to last."""
+    size, corners = node.input(1), node.attr("align_corners")
+    if size.constant is not None:
+        count = int(size.constant[axis])
+        number, gaps = numpy.arange(count), max(count - 1, 1) if corners else count
+        return op.const((2 * number + (0 if corners else 1)) / max(gaps, 1) - 1, dtype)
+    work = working_dtype(dtype)
+    count_of = part(op, size, axis, axis + 1)
+    one, two = op.const([1], work), op.const([2], work)
+    twice, gaps_of = op.Mul(op.Cast(count_up(op, count_of), to=work), two), op.Cast(count_of, to=work)
+    if corners:
+        gaps_of = op.Max(op.Sub(gaps_of, one), one)
+    return cast(op, op.Sub(op.Div(twice if corners else op.Add(twice, one), gaps_of), one), dtype)
+
+
+# ---- RoiAlign
+
+
+@downgrade("RoiAlign", at=10)
+def gather_samples(node: Node, op: Emitter) -> Value:
+    """The four elements around each sampling point of a region, weighed; then their mean or maximum in each bin."""
+    ratio = node.attr("sampling_ratio")
+    if ratio <= 0:
+        node.refuse(
+            "the number of samples depends on the size of each region where sampling_ratio is 0",
+            "set sampling_ratio to a number, if the model's maker agrees",
+        )
+    op.equivalent("the interpolation is written out, and may round otherwise")
+    x, dtype = node.input(0), node.dtype(0)
+    work, shape = working_dtype(dtype), op.Shape(x)
+    height, width, channels = (part(op, shape, axis, axis + 1) for axis in (2, 3, 1))
+    regions = op.Mul(cast(op, node.input(1), work), op.const(node.attr("spatial_scale"), work))
+    rows = _samples(node, op, regions, 1, node.attr("output_height"), height, work, [3, 4])
+    columns = _samples(node, op, regions, 0, node.attr("output_width"), width, work, [1, 2])
+    image = op.Unsqueeze(op.Cast(node.input(2), to=INT64), axes=[1, 2, 3, 4])
+    known = known_size(x, 1)
+    target = op.const([-1, known]) if known is not None else op.Concat(op.const([-1]), channels, axis=0)
+    pixels = op.Reshape(op.Transpose(x, perm=[0, 2, 3, 1]), target)
+    terms = []
+    for (row, high), (column, wide) in product(rows, columns):
+        place = op.Add(op.Mul(op.Add(op.Mul(image, height), row), width), column)
+        weight = op.Unsqueeze(op.Mul(high, wide), axes=[5])
+        terms.append(op.Mul(cast(op, op.Gather(pixels, place, axis=0), work), weight))
+    if node.attr("mode") == "max":  # of the weighed elements, as every runtime has it
+        y = op.ReduceMax(op.Max(*terms), axes=[2, 4], keepdims=0)
+    else:
+        y = op.ReduceMean(op.Sum(*terms), axes=[2, 4], keepdims=0)
+    return cast(op, op.Transpose(y, perm=[0, 3, 1, 2]), dtype)
+
+
+def _samples(
+    node: Node, op: Emitter, regions: Value, first: int, bins: int, length: Value, dtype: int, axes: list[int]
+) -> list[tuple[Value, Value]]:
+    """For the sampling points [region, bin, sample] along one axis the elements before and after, and their weights.
+
+    A point more than one element outside weighs nothing, one that is nearer is moved to the edge.
+    """
+    ratio = node.attr("sampling_ratio")
+    zero, one = op.const(0, dtype), op.const(1, dtype)
+    start, end = (op.at(9).Slice(regions, axes=[1], starts=[i], ends=[i + 1]) for i in (first, first + 2))
+    extent = op.Max(op.Sub(end, start), one)
+    parts = (numpy.arange(bins)[:, None] + (numpy.arange(ratio) + 0.5) / ratio) / bins
+    at = op.Add(op.Unsqueeze(start, axes=[2]), op.Mul(op.Unsqueeze(extent, axes=[2]), op.const(parts[None], dtype)))
+    size = op.Cast(length, to=dtype)
+    outside = op.Or(op.Less(at, op.const(-1, dtype)), op.Greater(at, size))
+    seen = op.Cast(op.Not(outside), to=dtype)
+    last = op.Sub(size, one)
+    inside = op.Min(op.Max(at, zero), last)
+    low = op.Floor(inside)
+    after = op.Sub(inside, low)
+    taps = ((low, op.Sub(one, after)), (op.Min(op.Add(low, one), last), after))
+    return [
+        (op.Unsqueeze(op.Cast(index, to=INT64), axes=axes), op.Unsqueeze(op.Mul(weight, seen), axes=axes))
+        for index, weight in taps
+    ]
+
+
+# ---- MaxUnpool
+
+
+@downgrade("MaxUnpool", at=9)
+def find_the_source_of_each_element(node: Node, op: Emitter) -> Value:
+    """An element of the output is the one whose index names it, or 0; windows that do not overlap have one each."""
+    x, given = node.input(0), node.optional_input(2)
+    if given is not None:
+        op.conditional("`output_shape` is what kernel, strides and pads lead to: runtimes disagree on anything else")
+    shape = _sizes(x)
+    if shape is None:
+        node.refuse("the shape of X is not known", "give the model's inputs shapes", unknown=True)
+    axes, kernel = len(shape) - 2, node.attr("kernel_shape")
+    pads, strides = node.attr("pads") or [0] * 2 * axes, node.attr("strides") or [1] * axes
+    if strides == kernel and not any(pads):
+        return _compared_in_windows(node, op, shape, kernel)
+    sizes = [
+        (size - 1) * stride + width - before - after
+        for size, stride, width, before, after in zip(shape[2:], strides, kernel, pads[:axes], pads[axes:], strict=True)
+    ]
+    return op.Reshape(_matched(node, op, prod(shape[:2]) * prod(sizes)), op.const([*shape[:2], *sizes]))
+
+
+def _compared_in_windows(node: Node, op: Emitter, shape: list[int], kernel: list[int]) -> Value:
+    """Each window is compared with the index that points into it."""
+    sizes = [size * width for size, width in zip(shape[2:], kernel, strict=True)]
+    parts = [(size, width) for size, width in zip(shape[2:], kernel, strict=True)]
+    place = op.const(numpy.arange(prod(shape[:2])).reshape(*shape[:2], *[1, 1] * len(parts)) * prod(sizes))
+    for axis, (size, width) in enumerate(parts):
+        along = numpy.arange(size * width).reshape(size, width, *[1, 1] * (len(parts) - axis - 1))
+        place = op.Add(place, op.const(along * prod(sizes[axis + 1 :])))
+    single = op.const([*shape[:2], *(number for size in shape[2:] for number in (size, 1))])
+    hit = op.Equal(op.Reshape(node.input(1), single), place)
+    y = op.at(9).Where(hit, op.Reshape(node.input(0), single), op.const(0, node.dtype(0)))
+    return op.Reshape(y, op.const([*shape[:2], *sizes]))
+
+
+def _matched(node: Node, op: Emitter, count: int) -> Value:
+    """So many elements, each compared with all indices."""
+    flat = op.const([-1])
+    hits = op.Cast(op.Equal(op.const(numpy.arange(count)[:, None]), op.Reshape(node.input(1), flat)), to=FLOAT)
+    found = op.Cast(op.ReduceMax(hits, axes=[1], keepdims=0), to=INT64)
+    source = op.Mul(op.Add(op.ArgMax(hits, axis=1, keepdims=0), op.const(1)), found)
+    nothing = op.const([0], node.dtype(0))
+    return op.Gather(op.Concat(nothing, op.Reshape(node.input(0), flat), axis=0), source, axis=0)
+
+
+# ---- Col2Im
+
+
+@downgrade("Col2Im", at=18)
+def transpose_a_convolution(node: Node, op: Emitter) -> Value:
+    """ConvTranspose, with a kernel for each element of a block that puts it into its place; images one by one."""
+    op.equivalent("the sum may be taken in another order")
+    x, image, block, dtype = node.input(0), node.input(1), node.constant(2), node.dtype(0)
+    axes, count = len(block), prod(block.tolist())
+    pads, strides = node.attr("pads") or [0] * 2 * axes, numpy.array(node.attr("strides") or [1] * axes)
+    dilations = numpy.array(node.attr("dilations") or [1] * axes)
+    if dtype not in _FLOATS:
+        node.refuse("the blocks are not of floats, and no operator below adds others up", "Cast around the node")
+    more = numpy.array(pads[:axes]) + pads[axes:] - dilations * (block - 1) - 1
+    blocks: list[int] | Value
+    if image.constant is not None:
+        room = image.constant + more
+        blocks, missing = (room // strides + 1).tolist(), (room % strides).tolist()
+    else:
+        moves = op.Add(image, op.const(more))
+        last = op.Div(moves, op.const(strides))
+        blocks, missing = op.Add(last, op.const([1] * axes)), None
+    known = _sizes(x, 0, 2)
+    y = op.ConvTranspose(
+        op.Reshape(x, _joined(op, [known[0] * known[1] // count if known else -1, count], blocks)),
+        op.const(numpy.eye(count).reshape(count, 1, *block), dtype),
+        kernel_shape=block.tolist(),
+        strides=strides.tolist(),
+        pads=pads,
+        dilations=dilations.tolist(),
+        output_padding=missing,
+    )
+    if missing is None:  # what lies beyond the last block
+        rest = op.Sub(moves, op.Mul(last, op.const(strides)))
+        y = op.Pad(y, op.Concat(op.const([0] * (axes + 4)), rest, axis=0))
+    batch, channels = known_size(x, 0), known_size(x, 1)
+    size = image if image.constant is None else image.constant.tolist()
+    if batch is None and channels is None:
+        return op.Reshape(y, op.Concat(part(op, op.Shape(x), 0, 1), _joined(op, [-1], size), axis=0))
+    head = [-1 if batch is None else batch, -1 if channels is None else channels // count]
+    return op.Reshape(y, _joined(op, head, size))
+
+
+def _joined(op: Emitter, head: list[int], tail: list[int] | Value) -> Value:
+    return op.const([*head, *tail]) if isinstance(tail, list) else op.Concat(op.const(head), tail, axis=0)
+
+
+# ---- CenterCropPad
+
+
+@downgrade("CenterCropPad", at=18)
+def pad_then_slice(node: Node, op: Emitter) -> Value:
+    """Pad what is too small, slice what is too large; an odd element more is added or dropped at the end."""
+    x, wanted, axes = node.input(0), node.input(1), node.attr("axes")
+    sizes = [x.shape[axis] for axis in axes] if x.shape is not None and axes else x.shape
+    target = wanted.constant
+    if target is None or sizes is None or not all(isinstance(size, int) for size in sizes):
+        return _pad_then_slice_at_run_time(node, op, axes)
+    numbers = list(axes or range(len(sizes)))
+    more = [max(int(goal) - int(size or 0), 0) for goal, size in zip(target, sizes, strict=True)]
+    less = [max(int(size or 0) - int(goal), 0) for goal, size in zip(target, sizes, strict=True)]
+    y = x
+    if any(more):
+        rank = node.rank(0)
+        pads = [0] * 2 * rank
+        for axis, count in zip(numbers, more, strict=True):
+            pads[axis % rank], pads[axis % rank + rank] = count // 2, count - count // 2
+        y = op.Pad(y, op.const(pads))
+    cut = [place for place, count in enumerate(less) if count]
+    if not cut:
+        return y
+    starts = [less[place] // 2 for place in cut]
+    ends = [start + int(target[place]) for start, place in zip(starts, cut, strict=True)]
+    return op.Slice(y, op.const(starts), op.const(ends), op.const([numbers[place] for place in cut]))
+
+
+def _pad_then_slice_at_run_time(node: Node, op: Emitter, axes: list[int] | None) -> Value:
+    x, target, half = node.input(0), cast(op, node.input(1), INT64), op.const([2])
+    places = op.const(axes) if axes else None
+    sizes = op.Shape(x) if places is None else op.Gather(op.Shape(x), places)
+    more = at_least_zero(op, op.Sub(target, sizes))
+    before = op.Div(more, half)
+    padded = op.at(18).Pad(x, op.Concat(before, op.Sub(more, before), axis=0), None, places)
+    start = op.Div(at_least_zero(op, op.Sub(sizes, target)), half)
+    return op.Slice(padded, start, op.Add(start, target), places)

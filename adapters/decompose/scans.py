@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CumSum, CumProd, Scan.
+
+8: Scan works through the steps of each member of a batch.
+11: CumSum gives the running sums along an axis.
+26: CumProd gives the running products.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
+
+from onnx_convert.adapters.decompose.places import fixed, places, vector, wide
+from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, non_negative, part, product, reshape
+from onnx_convert.registry import downgrade
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onnx_convert.emitter import Emitter, Outcome
+    from onnx_convert.site import Node, Value
+
+_COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
+
+# ---- CumSum, CumProd
+
+
+@downgrade("CumSum", at=11)
+@downgrade("CumProd", at=26)
+def scan_along_axis(node: Node, op: Emitter) -> Value:
+    """A Scan carries what is summed or multiplied so far. Where axis or rank are only known at run time, the axes
+    before and behind it become one each."""
+    x, axis = node.input(0), node.input(1).constant
+    if x.rank == 1 or (axis is not None and x.rank is not None):
+        return _scanned(node, op, x, 0 if axis is None else int(axis.item()) % x.rank)
+    shape = op.Shape(x)
+    if axis is not None and axis.item() >= 0:
+        place = op.const([int(axis.item())])
+    else:
+        place = non_negative(op, wide(op, vector(op, node.input(1))), op.Shape(shape))
+    before = op.at(10).Slice(shape, op.const([0]), place)
+    after = op.at(10).Slice(shape, op.at(7).Add(place, op.const([1])), op.const([END]))
+    blocks = op.at(4).Concat(product(op, before), op.Gather(shape, place), product(op, after), axis=0)
+    return reshape(op, _scanned(node, op, reshape(op, x, blocks), 1), shape)
+
+
+def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
+    operator, neutral = _COMBINE[node.operator]
+    dtype, exclusive, backwards = node.dtype(0), node.attr("exclusive"), [node.attr("reverse")]
+    rest = None if x.shape is None else [*x.shape[:axis], *x.shape[axis + 1 :]]
+    element = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
+    element.tensor_type.shape.SetInParent()
+    for size in [None] * 2 if rest is None else rest:
+        element.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
+
+    def step(inner: Emitter, state: Value, value: Value) -> tuple[Value, Value]:
+        following = getattr(inner, operator)(state, value)
+        return following, state if exclusive else inner.Identity(following)
+
+    sizes = fixed(rest)
+    if sizes is None:
+        shape = op.Shape(x)
+        size = op.at(4).Concat(part(op, shape, 0, axis), part(op, shape, axis + 1), axis=0)
+    else:
+        size = op.const(sizes)
+    start = op.const(neutral, dtype) if sizes == () else op.at(8).Expand(op.const(neutral, dtype), size)
+    return op.node(
+        "Scan",
+        start,
+        x,
+        outputs=2,
+        body=op.graph("step", [element, element], step),
+        num_scan_inputs=1,
+        scan_input_axes=[axis],
+        scan_output_axes=[axis],
+        scan_input_directions=backwards,
+        scan_output_directions=backwards,
+    )[1]
+
+
+# ---- Scan
+
+
+@downgrade("Scan", at=8)
+def loop_over_members_and_steps(node: Node, op: Emitter) -> Outcome:
+    """A Loop over the steps takes the elements one by one; another one around it, the members of the batch."""
+    if node.optional_input(0) is not None:
+        node.refuse(
+            "its sequences have lengths of their own, for which there is no form below opset 8",
+            "leave the lengths out, or go no lower than opset 8",
+        )
+    values = [value for value in node.inputs[1:] if value is not None]
+    scanned = node.attr("num_scan_inputs")
+    directions = node.attr("directions") or [0] * scanned
+    backwards = None
+    if any(directions):
+        steps = places(op, values[-1], 1)
+        backwards = op.at(7).Sub(op.at(7).Sub(op.Shape(steps), op.const([1])), steps)
+    indices = [backwards if direction else None for direction in directions]
+    length = values[-1].shape[1] if values[-1].shape else None
+    count = op.const(length) if isinstance(length, int) else op.Gather(op.Shape(values[-1]), op.const(1), axis=0)
+
+    def loop_over_steps(inner: Emitter, own: list[Value]) -> tuple[Value, ...]:
+        body = _step(inner, node.attr("body"), own[-scanned:], indices)
+        states = own[:-scanned] or [inner.const(0, FLOAT)]
+        made = inner.node("Loop", count, inner.const(True, BOOL), *states, outputs=len(body.output) - 1, body=body)
+        return made if len(values) > scanned else made[1:]
+
+    if any(value.shape and value.shape[0] == 1 for value in values):
+        made = loop_over_steps(op, [op.Squeeze(value, axes=[0]) for value in values])
+        return tuple(op.Unsqueeze(value, axes=[0]) for value in made)
+
+    def member(inner: Emitter, number: Value, going: Value, unused: Value) -> tuple[Value, ...]:
+        return going, unused, *loop_over_steps(inner, [inner.Gather(value, number, axis=0) for value in values])
+
+    start, runs = op.const(0, FLOAT), op.Gather(op.Shape(values[0]), op.const(0), axis=0)
+    outputs = 1 + len(node.attr("body").output)
+    body = op.graph("member", [INT64, BOOL, FLOAT], member)
+    return op.node("Loop", runs, op.const(True, BOOL), start, outputs=outputs, body=body)[1:]
+
+
+def _step(op: Emitter, scanned: GraphProto, values: Sequence[Value], indices: Sequence[Value | None]) -> GraphProto:
+    """The body of a Scan as that of a Loop, which takes the elements of its step itself, and carries a number if it
+    carries nothing else. The nodes for that mean the same at every opset; the others are at the target already."""
+    body = GraphProto()
+    body.CopyFrom(scanned)
+    fresh = op.scope.session.names.fresh
+    number, going, left, unused, nothing = (fresh(f"{op.subject.operator}/{name}") for name in _OWN)
+    elements = [value.name for value in body.input[len(body.input) - len(values) :]]
+    del body.input[len(body.input) - len(values) :]
+    taking = [NodeProto(op_type="Identity", input=[going], output=[left])]
+    if not body.input:
+        body.input.append(helper.make_tensor_value_info(unused, FLOAT, []))
+        body.output.insert(0, helper.make_tensor_value_info(nothing, FLOAT, []))
+        taking.append(NodeProto(op_type="Identity", input=[unused], output=[nothing]))
+    body.input.insert(0, helper.make_tensor_value_info(going, BOOL, []))
+    body.input.insert(0, helper.make_tensor_value_info(number, INT64, []))
+    body.output.insert(0, helper.make_tensor_value_info(left, BOOL, []))
+    for value, index, element in zip(values, indices, elements, strict=True):
+        place = number
+        if index is not None:
+            place = fresh(f"{element}/place")
+            taking.append(NodeProto(op_type="Gather", input=[index.name, number], output=[place]))
+        taking.append(NodeProto(op_type="Gather", input=[value.name, place], output=[element]))
+    nodes = [*taking, *scanned.node]
+    del body.node[:]
+    body.node.extend(nodes)
+    return body
+
+
+_OWN: Final = ("step", "going", "going_on", "unused", "nothing")
