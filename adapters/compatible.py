@@ -63,12 +63,12 @@ compatible("ArgMax", "ArgMin", at=12, direction="up", because="`select_last_inde
 compatible("Constant", at=12, direction="up", because="`value_float` and its kin are more ways to give the value")
 compatible("GatherND", at=12, direction="up", because="`batch_dims` defaults to 0, the old rule")
 
+compatible("MeanVarianceNormalization", at=13, direction="down")
 # Mod: 13 speaks of `fmod=1` for floating point only; runtimes go on giving the remainder of C for integers.
 compatible(
     "Abs", "Add", "ArgMax", "ArgMin", "Cast", "Ceil", "Clip", "Concat", "Constant", "DepthToSpace", "Div",
     "Dropout", "Equal", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Gemm",
-    "Greater", "Identity", "IsNaN", "LRN", "Less", "Log", "MatMul", "Max", "Mean", "MeanVarianceNormalization",
-    "Min", "Mod", "Mul", "Neg", "NegativeLogLikelihoodLoss", "NonZero", "Pow", "Reciprocal", "ReduceL1",
+    "Greater", "Identity", "IsNaN", "LRN", "Less", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "NegativeLogLikelihoodLoss", "NonZero", "Pow", "Reciprocal", "ReduceL1",
     "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSumSquare", "Relu", "Reshape", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size",
     "Slice", "SoftmaxCrossEntropyLoss", "SpaceToDepth", "Sqrt", "Sub", "Sum", "Tanh", "Tile", "Transpose",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BatchNormalization, GroupNormalization. (InstanceNormalization only changed with `consumed_inputs`.)
+"""BatchNormalization, GroupNormalization, MeanVarianceNormalization. (InstanceNormalization only lost a memory hint.)
 
 BatchNormalization
 7: `is_test` goes; a node that has more outputs than Y trains, one that has not infers.
@@ -11,6 +11,9 @@ population, and the running statistics may have a dtype of their own.
 GroupNormalization
 21: scale and bias are per channel, below per group; `stash_type` is the dtype of the first stage, below that of the
 input. The version below has been deprecated from its birth at 18, so nothing leads down to it.
+
+MeanVarianceNormalization
+13: more dtypes. onnx cannot check a node of this version that leaves `axes` to its default.
 """
 
 from __future__ import annotations
@@ -178,6 +181,12 @@ def _cast(op: Emitter, value: Value, dtype: int | None, to: int) -> Value:
 
 
 # ---- GroupNormalization
+
+
+@upgrade("MeanVarianceNormalization", at=13)
+def spell_out_axes(node: Node, op: Emitter) -> Value:
+    """The default is written out, without which onnx's checker fails on the function body."""
+    return op.same() if node.has("axes") else op.same(axes=[0, 2, 3])
 
 
 @upgrade("GroupNormalization", at=21)

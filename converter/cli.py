@@ -86,7 +86,7 @@ def _opset(text: str) -> tuple[str, int | str]:
 @click.option("--list-runtimes", is_flag=True, help="what --for knows, and how well")
 @click.option("--explain", metavar="OPERATOR", help="what becomes of it: Softmax, Softmax@13")
 @click.option("--coverage", is_flag=True, help="what is decided, for every operator")
-@click.option("--ir-version", type=int, metavar="N", help="not the one that goes with the opset")
+@click.option("--ir-version", type=int, metavar="N", help="instead of the one of the opset")
 @click.option("-o", "--output", type=click.Path(), metavar="PATH", help="file or folder, - for stdout")
 @click.option("--in-place", is_flag=True, help="replace MODEL itself")
 @click.option("--check", is_flag=True, help="plan only, write nothing")
@@ -123,7 +123,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     type=int,
     default=1024,
     metavar="N",
-    help="fewer bytes stay inside [default: 1024]",
+    help="weights below N bytes stay inside [1024]",
 )
 @click.option("--json", "as_json", is_flag=True, help="report as JSON on stdout")
 @click.option("-q", "--quiet", is_flag=True, help="errors only")

@@ -152,7 +152,11 @@ class Engine:
         stop = self.target.get(domain)
         if (domain, operator) in self._names or stop is None:
             fate = Fate(may_hold_graphs=True)
-        elif opsets.is_known(domain) and opsets.schema_at(operator, opset, domain) is None:
+        elif (
+            opsets.is_known(domain)
+            and opsets.schema_at(operator, opset, domain) is None
+            and not registry.is_experimental(operator, domain)
+        ):
             fate = Fate(unknown_operator=True)
         elif opset == stop:
             fate = Fate(may_hold_graphs=holds)

@@ -166,12 +166,21 @@ def route(domain: str, operator: str, start: int, stop: int) -> Crossing | None:
 
 def crossings(domain: str, operator: str, start: int, stop: int) -> list[tuple[int, str]]:
     """The boundaries of an operator on the way: from the schemas, or from this table for a domain without schemas."""
-    if opsets.is_known(domain):
+    if opsets.history(operator, domain):
         return opsets.crossings(operator, start, stop, domain)
     direction = UP if start <= stop else DOWN
     low, high = sorted((start, stop))
     own = {key[2] for key in _decisions if key[:2] == (domain, operator) and low < key[2] <= high}
     return [(boundary, direction) for boundary in sorted(own, reverse=direction == DOWN)]
+
+
+def is_experimental(operator: str, domain: str = AI_ONNX) -> bool:
+    """Whether nodes of an operator may stand where no schema describes it: one of the experimental ones of opset 1,
+    known by what is decided for the way up to where its successor is introduced."""
+    versions = opsets.history(operator, domain)
+    if versions:
+        return decision(operator, versions[0], UP, domain) is not None
+    return any(key[:2] == (domain, operator) for key in _decisions)
 
 
 def has_domain(domain: str) -> bool:

@@ -18,7 +18,12 @@ Function = Callable[[np.ndarray], np.ndarray]
 NUMPY = {"float": np.float32, "double": np.float64, "float16": np.float16}
 
 
+NEWEST = onnx.defs.onnx_opset_version()
+
+
 def model(opset: int, graph: str) -> ModelProto:
+    if opset > NEWEST:
+        pytest.skip(f"this onnx ends at opset {NEWEST}")
     parsed = onnx.parser.parse_graph(f"g {graph}")
     imports = [helper.make_opsetid("", opset)]
     return helper.make_model(parsed, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))

@@ -59,8 +59,9 @@ def in_dtype(op: Emitter, x: Value, dtype: int, to: int) -> Value:
 def _few_elements(x: Value) -> numpy.ndarray[Any, Any] | None:
     """The elements of a constant that is no weight."""
     sizes = x.shape
-    few = sizes is not None and all(isinstance(size, int) for size in sizes) and prod(map(int, sizes)) <= FEW
-    return x.constant if few else None
+    if sizes is None or prod(size if isinstance(size, int) else FEW + 1 for size in sizes) > FEW:
+        return None
+    return x.constant
 
 
 # ---- remainders

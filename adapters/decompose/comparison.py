@@ -112,16 +112,21 @@ def choose_by_power(node: Node, op: Emitter) -> Value:
         return _choose_integers(op, condition, x, y, dtype)
     if dtype not in LARGEST:
         return _choose_by_index(op, condition, x, y)
-    chosen, other = op.Cast(condition, to=dtype), op.Cast(op.Not(condition), to=dtype)
     if _is_zero(y):
-        return op.Mul(op.Pow(x, chosen), chosen)
+        return _chosen_or_zero(op, condition, x, dtype)
     if _is_zero(x):
-        return op.Mul(op.Pow(y, other), other)
+        return _chosen_or_zero(op, op.Not(condition), y, dtype)
+    chosen, other = op.Cast(condition, to=dtype), op.Cast(op.Not(condition), to=dtype)
     return op.Mul(op.Pow(x, chosen), op.Pow(y, other))
 
 
+def _chosen_or_zero(op: Emitter, condition: Value, x: Value, dtype: int) -> Value:
+    exponent = op.Cast(condition, to=dtype)
+    return op.Mul(op.Pow(x, exponent), exponent)
+
+
 def _is_zero(value: Value) -> bool:
-    """Whether a value is known to be the number 0, not -0, which is smaller than all that it is stretched to."""
+    """Whether a value is a scalar known to be 0, not -0."""
     known: numpy.ndarray[Any, Any] | None = value.constant if value.rank == 0 else None
     return known is not None and bool(known == 0) and not bool(numpy.signbit(known))
 

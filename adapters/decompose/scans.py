@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapters.decompose.places import fixed, places, vector, wide
-from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, non_negative, part, product, reshape
+from onnx_convert.adapters.decompose.places import fixed, is_negative, places, vector, wide
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, non_negative, part, product, reshape
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
@@ -40,10 +40,18 @@ def scan_along_axis(node: Node, op: Emitter) -> Value:
         place = op.const([int(axis.item())])
     else:
         place = non_negative(op, wide(op, vector(op, node.input(1))), op.Shape(shape))
-    before = op.at(10).Slice(shape, op.const([0]), place)
-    after = op.at(10).Slice(shape, op.at(7).Add(place, op.const([1])), op.const([END]))
-    blocks = op.at(4).Concat(product(op, before), op.Gather(shape, place), product(op, after), axis=0)
+    left = op.at(7).Sub(places(op, shape, 0), place)  # below 0 for the axes before
+    before, after = (
+        _product_where(op, shape, is_negative(op, side)) for side in (left, op.at(7).Sub(place, places(op, shape, 0)))
+    )
+    blocks = op.at(4).Concat(before, op.Gather(shape, place), after, axis=0)
     return reshape(op, _scanned(node, op, reshape(op, x, blocks), 1), shape)
+
+
+def _product_where(op: Emitter, sizes: Value, condition: Value) -> Value:
+    """The product of the sizes for which a condition holds."""
+    beyond = op.at(7).Mul(op.at(7).Sub(sizes, op.const([1])), op.Cast(condition, to=INT64))
+    return product(op, op.at(7).Add(beyond, op.const([1])))
 
 
 def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:

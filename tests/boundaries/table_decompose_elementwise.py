@@ -199,8 +199,12 @@ CHOICES: list[Row] = [
             target,
             f"(bool[2,3] c, float[3] x) => (float[2,3] z) <float zero = {{0.0}}> {{ z = Where(c, {inputs}) }}",
             feeds={"x": [nan, inf, -2.0]},
+            into=operators if target > 6 else None,
         )
-        for name, inputs in (("x", "zero, x"), ("y", "x, zero"))
+        for name, inputs, operators in (
+            ("x", "zero, x", ["Not", "Cast", "Pow", "Mul"]),
+            ("y", "x, zero", ["Cast", "Pow", "Mul"]),
+        )
         for target in (8, 7, 6)
     ),
     *(

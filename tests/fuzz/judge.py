@@ -109,6 +109,9 @@ def _judge(trial: Trial, case: Case, expected: _Runs) -> Verdict:
         nodes = frozenset(refusal.node for refusal in conversion.refusals)
         return Verdict(REFUSED, why=str(conversion), nodes=nodes)
     result = conversion.model
+    from_bytes = _convert(case.model.SerializeToString(), trial.target, trial.options, "bytes")
+    if isinstance(from_bytes, onnx_convert.RefusedError) or from_bytes.model != result:
+        raise _Fault("bytes", "the bytes of a file do not become the same as the message")
     compared = _check(case, result, trial.target, expected, "convert")
     again = _convert(result, trial.target, trial.options, "again")
     if isinstance(again, onnx_convert.RefusedError) or again.changed or again.model != result:
@@ -135,7 +138,7 @@ def _step_by_step(trial: Trial, case: Case, expected: _Runs) -> None:
     _check(case, model, trial.target, expected, "steps")
 
 
-def _convert(model: ModelProto, target: int, options: Mapping[str, Any], stage: str) -> Any:
+def _convert(model: ModelProto | bytes, target: int, options: Mapping[str, Any], stage: str) -> Any:
     try:
         return onnx_convert.convert(model, to=target, **options)
     except onnx_convert.RefusedError as refused:

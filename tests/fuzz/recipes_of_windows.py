@@ -10,12 +10,12 @@ import numpy as np
 from fuzz.growing import Step, dtype_of
 
 
-def _image(step: Step, spatial: int | None = None) -> np.ndarray:
+def _image(step: Step, spatial: int | None = None, dtype: str | None = None) -> np.ndarray:
     """A batch with channels and one to three spatial axes, none of them tiny."""
     spatial = step.random.choice([1, 2, 2, 2, 3]) if spatial is None else spatial
     shape = (step.random.randint(1, 2), step.random.choice([1, 2, 4]), *(step.random.randint(5, 6),) * spatial)
     fits = [v.shape for v in step.growth.values.values() if v.ndim == spatial + 2 and v.size and min(v.shape[2:]) > 4]
-    return step.input(step.random.choice(fits) if fits and step.chance() else shape)
+    return step.input(step.random.choice(fits) if fits and step.chance() else shape, dtype=dtype)
 
 
 def _window(step: Step, spatial: int, *, dilations: bool = True, padded: bool = True) -> list[int]:
@@ -90,11 +90,10 @@ def upsample(step: Step) -> None:
 
 
 def resize(step: Step) -> None:
-    x = _image(step)
-    spatial = x.ndim - 2
-    modes = ["nearest", "nearest", "linear", *(["cubic"] if spatial == 2 and step.opset >= 11 else [])]
-    mode = step.random.choice(modes)
+    mode = step.random.choice(["nearest", "nearest", "linear", *(["cubic"] if step.opset >= 11 else [])])
     step.set("mode", mode)
+    x = _image(step, 2 if mode == "cubic" else None, None if mode == "nearest" else "float")
+    spatial = x.ndim - 2
     factors = [step.random.choice([1.0, 2.0, 0.5, 1.5, 0.6]) for _ in range(spatial)]
     if step.opset < 11:
         step.give(np.array([1.0, 1.0, *factors]), "float")

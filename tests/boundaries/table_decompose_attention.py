@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What Attention (23) becomes below."""
+
+from __future__ import annotations
+
+from boundaries.rows import Row, rewrites
+
+# The scale's root is a float in all dtypes, as in the bodies of the specification: here it has few bits.
+SPLIT = "float[2,4,3,16] q, float[2,2,6,16] k, float[2,2,6,5] v", "2,4,3,5"
+OWN = "float[2,4,3,16] q, float[2,4,6,16] k, float[2,4,6,5] v", "2,4,3,5"
+FLAT = "float[2,3,64] q, float[2,6,32] k, float[2,6,10] v", "2,3,20"
+HEADS = "q_num_heads=4,kv_num_heads=2"
+SEEN = {"m": [[1, 0, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]]}  # the second query sees nothing
+# Without a rank it is not known whether the heads are side by side; their numbers say so, or their absence.
+FLAT_RANK = {"ranks": "rank"}
+
+
+def attention(
+    attributes: str = "", kind: tuple[str, str] = OWN, *, mask: str = "", past: int = 0, scores: bool = False
+) -> str:
+    """Attention over 2 members, 3 queries and 6 keys."""
+    inputs, y = kind
+    heads = 2 if "k_num" in attributes or "float[2,2,6" in inputs else 4
+    given = [inputs]
+    names = ["q", "k", "v", "m" if mask else '""']
+    results, outputs = ["y"], f"float[{y}] y"
+    if mask:
+        given.append(f"{mask} m")
+    if past:
+        given.append(f"float[2,{heads},{past},16] pk, float[2,{heads},{past},5] pv")
+        names += ["pk", "pv"]
+        results += ["nk", "nv"]
+        outputs += f", float[2,{heads},{past + 6},16] nk, float[2,{heads},{past + 6},5] nv"
+    elif scores:
+        results += ['""', '""']
+    while names[-1] == '""':
+        names.pop()
+    if scores:
+        results.append("s")
+        outputs += ", float[] s"  # of which onnx infers no dimensions where the rank of the inputs is not known
+    return (
+        f"({', '.join(given)}) => ({outputs}) "
+        f"{{ {', '.join(results)} = Attention{attributes and f'<{attributes}>'}({', '.join(names)}) }}"
+    )
+
+
+PLAIN = ["Transpose", "Mul", "Mul", "MatMul", "Softmax", "MatMul"]
+
+ROWS: list[Row] = [
+    rewrites("Attention written out", 23, 22, attention()),
+    rewrites("Attention without a size", 23, 22, attention("scale=0.25"), into=["Transpose", "Mul", "Mul", *PLAIN[3:]]),
+    *(
+        row
+        for target in (22, 17, 12, 10, 9, 7)
+        for row in (
+            rewrites("Attention of many heads", 23, target, attention()),
+            rewrites("Attention of shared keys", 23, target, attention("scale=0.0625", SPLIT)),
+            rewrites("Attention of flat heads", 23, target, attention(HEADS, FLAT), may_refuse=FLAT_RANK),
+            rewrites("Attention causal", 23, target, attention("is_causal=1")),
+            rewrites("Attention masked", 23, target, attention("", SPLIT, mask="bool[3,6]"), feeds=SEEN),
+            rewrites("Attention biased", 23, target, attention("softcap=2.0", mask="float[2,1,3,6]")),
+        )
+    ),
+    *(
+        row
+        for target in (22, 12, 7)
+        for row in (
+            rewrites("Attention masked and causal", 23, target, attention("is_causal=1", mask="bool[3,6]"), feeds=SEEN),
+            rewrites("Attention biased and causal", 23, target, attention("is_causal=1", mask="float[4,3,6]")),
+            rewrites("Attention with a past", 23, target, attention("is_causal=1", SPLIT, past=2)),
+            rewrites("Attention of high precision", 23, target, attention("softmax_precision=1")),
+            *(
+                rewrites(
+                    f"Attention and scores {mode}",
+                    23,
+                    target,
+                    attention(f"qk_matmul_output_mode={mode},softcap=2.0", mask=mask, scores=True),
+                    feeds=SEEN if mask.startswith("bool") else {},
+                )
+                # onnxruntime hands out a large negative number for what is masked, the text says minus infinity.
+                for mode, mask in ((0, "bool[3,6]"), (1, "bool[3,6]"), (2, "float[3,6]"), (3, "bool[3,6]"))
+            ),
+        )
+    ),
+    rewrites("Attention of unknown sizes", 25, 9, attention("is_causal=1,left_window_size=2", SPLIT)),
+]
