@@ -68,7 +68,8 @@ compatible("MeanVarianceNormalization", at=13, direction="down")
 compatible(
     "Abs", "Add", "ArgMax", "ArgMin", "Cast", "Ceil", "Clip", "Concat", "Constant", "DepthToSpace", "Div",
     "Dropout", "Equal", "Exp", "Expand", "Flatten", "Floor", "Gather", "GatherElements", "GatherND", "Gemm",
-    "Greater", "Identity", "IsNaN", "LRN", "Less", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "NegativeLogLikelihoodLoss", "NonZero", "Pow", "Reciprocal", "ReduceL1",
+    "Greater", "Identity", "IsNaN", "LRN", "Less", "Log", "MatMul", "Max", "Mean", "Min", "Mod", "Mul", "Neg",
+    "NegativeLogLikelihoodLoss", "NonZero", "Pow", "Reciprocal", "ReduceL1",
     "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd",
     "ReduceSumSquare", "Relu", "Reshape", "ScatterElements", "ScatterND", "Shape", "Sigmoid", "Sign", "Size",
     "Slice", "SoftmaxCrossEntropyLoss", "SpaceToDepth", "Sqrt", "Sub", "Sum", "Tanh", "Tile", "Transpose",

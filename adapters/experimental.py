@@ -45,7 +45,7 @@ def dynamic_slice_to_slice(node: Node, op: Emitter) -> Value:
 
 @upgrade("Affine", at=10)
 def scale_and_shift(node: Node, op: Emitter) -> Value:
-    """alpha * x + beta."""
+    """Gives alpha * x + beta."""
     op.equivalent(_FUSED)
     x = node.input(0)
     return op.Add(op.Mul(x, _number(node, op, "alpha", 1.0)), _number(node, op, "beta", 0.0))
@@ -53,13 +53,13 @@ def scale_and_shift(node: Node, op: Emitter) -> Value:
 
 @upgrade("Scale", at=10)
 def scale(node: Node, op: Emitter) -> Value:
-    """scale * x."""
+    """Gives scale * x."""
     return op.Mul(node.input(0), _number(node, op, "scale", 1.0))
 
 
 @upgrade("ScaledTanh", at=10)
 def scale_around_tanh(node: Node, op: Emitter) -> Value:
-    """alpha * tanh(beta * x)."""
+    """Gives alpha * tanh(beta * x)."""
     op.equivalent(_FUSED)
     inner = op.Tanh(op.Mul(node.input(0), _number(node, op, "beta", 1.0)))
     return op.Mul(inner, _number(node, op, "alpha", 1.0))
@@ -67,7 +67,7 @@ def scale_around_tanh(node: Node, op: Emitter) -> Value:
 
 @upgrade("ParametricSoftplus", at=10)
 def scale_around_softplus(node: Node, op: Emitter) -> Value:
-    """alpha * ln(exp(beta * x) + 1)."""
+    """Gives alpha * ln(exp(beta * x) + 1)."""
     op.equivalent(_FUSED)
     inner = op.Softplus(op.Mul(node.input(0), _number(node, op, "beta", 1.0)))
     return op.Mul(inner, _number(node, op, "alpha", 1.0))
@@ -75,7 +75,7 @@ def scale_around_softplus(node: Node, op: Emitter) -> Value:
 
 @upgrade("ImageScaler", at=10)
 def scale_and_shift_channels(node: Node, op: Emitter) -> Value:
-    """scale * x + bias by channel, of an image [N, C, H, W]."""
+    """Gives scale * x + bias by channel, for an image [N, C, H, W]."""
     op.equivalent(_FUSED)
     scaled = op.Mul(node.input(0), _number(node, op, "scale", 1.0))
     bias = node.attr("bias") or []

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from onnx import TensorProto
+    from typing_extensions import Self
 
     from onnx_convert.describe import Description
     from onnx_convert.edits import ModelEdit
@@ -41,7 +42,9 @@ Target = int | str | Mapping[str, int | str]
 class Conversion:
     """A converted model and the report of what was done. Holds the source file open until it is closed or dropped."""
 
-    def __init__(self, proto: ModelProto, report: Report, source: ModelFile | None, wrap: Callable[[ModelProto], Any]):
+    def __init__(
+        self, proto: ModelProto, report: Report, source: ModelFile | None, wrap: Callable[[ModelProto], Any]
+    ) -> None:
         self.report = report
         self._proto = proto
         self._source = source
@@ -111,7 +114,7 @@ class Conversion:
         if self._source is not None:
             self._source.close()
 
-    def __enter__(self) -> Conversion:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

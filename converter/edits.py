@@ -175,12 +175,13 @@ def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) ->
     present = list(held)  # the wrappers stay alive, hence their identities hold
     staying = {id(node) for node in present}
     position: dict[int, int] = {}
-    keep = []
+    added = []
     for place, node in enumerate(nodes):
-        if id(node) not in staying:
+        if id(node) in staying:
+            position[id(node)] = place
+        else:
             held.append(node)
-            node = held[-1]
-            keep.append(node)
-        position[id(node)] = place
+            added.append(held[-1])
+            position[id(added[-1])] = place
     held.sort(key=lambda node: position.get(id(node), len(nodes)))
     del held[len(nodes) :]

@@ -28,7 +28,7 @@ def expand(function: FunctionProto, call: NodeProto, names: Names) -> Iterator[t
     prefix = call.name or next((name for name in call.output if name), function.name)
     attributes = {attribute.name: attribute for attribute in function.attribute_proto}
     attributes.update((attribute.name, attribute) for attribute in call.attribute)
-    renamed = {formal: actual for formal, actual in zip(function.input, call.input, strict=False)}
+    renamed = dict(zip(function.input, call.input, strict=False))
     renamed.update((formal, "") for formal in function.input[len(call.input) :])
     produced = {name for node in function.node for name in node.output}
     identities = []

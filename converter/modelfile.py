@@ -23,8 +23,7 @@ from onnx import ModelProto, StringStringEntryProto, TensorProto
 
 from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.files import Closed, File, delivery
-from onnx_convert.layout import PAYLOAD_TAGS, Layout, bytes_needed, embedded, external_data, serialised
-from onnx_convert.layout import External as External
+from onnx_convert.layout import PAYLOAD_TAGS, External, Layout, bytes_needed, embedded, external_data, serialised
 from onnx_convert.wire import (
     VARINT,
     Memory,

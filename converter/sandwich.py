@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the Cast sandwich around a node that the target does not take at its dtypes (see `casts` for what is exact)."""
+"""Builds the Cast sandwich around a node whose dtypes the target does not take (see `casts` for what is exact)."""
 
 from __future__ import annotations
 

@@ -120,10 +120,19 @@ class Scope:
 
     def renamed(self, old: str, new: str) -> None:
         """Takes note that an adapter's value takes over the name of a source value."""
-        self._written[new] = self._written.pop(old)
+        entry = self._written.pop(old)
+        known = self._types.pop(old, None)
+        if not _has_shape(known) and new in self._written and not self._infers(entry):
+            known = self._type_of(new)  # a value keeps its type, and nobody will find it out again
         self._types.pop(new, None)
-        if (known := self._types.pop(old, None)) is not None and not self.facts.type_of(new):
+        self._written[new] = entry
+        if known is not None and not self.facts.type_of(new):
             self._types[new] = known
+
+    def _infers(self, entry: tuple[NodeProto, int]) -> bool:
+        node, opset = entry
+        rule = legality.rule_of(node.op_type, opset, opsets.normalise(node.domain))
+        return rule is None or rule.infers
 
     def declare(self, name: str, kind: TypeProto) -> None:
         """States the type of a new value where inference need not be asked."""

@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx.defs
-import onnx_convert.adapters.compatible
 import pytest
+from undecided import every_crossing, format_undecided, listed_undecided, undecided
+
+import onnx_convert.adapters.compatible
 from onnx_convert import opsets, registry
 from onnx_convert.opsets import AI_ONNX, DOWN, UP
 from onnx_convert.registry import Compatible
-from undecided import every_crossing, format_undecided, listed_undecided, undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from onnx.defs import OpSchema
+
     from onnx_convert.registry import Key
 
     Parameters = Sequence[OpSchema.FormalParameter]

@@ -24,6 +24,8 @@ IMAGE = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5) / 7 - 5
 
 @dataclass(frozen=True)
 class Row:
+    """An operator, what it means, and how a node of it is written."""
+
     operator: str
     meaning: Callable[[Array], Array]
     attributes: dict[str, Any] = field(default_factory=dict)

@@ -33,7 +33,6 @@ from onnx_convert import files, modelfile
 from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.modelfile import External, open_bytes, open_model, write, write_stream
 
-
 # --- external data --------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import onnx.defs
+
 import onnx_convert.adapters
 import onnx_convert.adapters.compatible  # noqa: F401
 from onnx_convert import opsets, registry
@@ -24,9 +25,9 @@ Crossing = tuple[str, str, int, str]  # domain, operator, boundary, direction: t
 
 UNDECIDED = """
 ai.onnx 9 down: TfIdfVectorizer
-ai.onnx 10 down: ConvInteger DequantizeLinear MatMulInteger NonMaxSuppression QLinearConv QLinearMatMul QuantizeLinear
-ai.onnx 11 down: ConcatFromSequence Det DynamicQuantizeLinear SequenceAt SequenceConstruct SequenceEmpty SequenceErase
-  SequenceInsert SequenceLength SplitToSequence Unique
+ai.onnx 10 down: NonMaxSuppression
+ai.onnx 11 down: ConcatFromSequence Det SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
+  SequenceLength SplitToSequence Unique
 ai.onnx 15 down: Optional OptionalGetElement OptionalHasElement
 ai.onnx 17 down: SequenceMap
 ai.onnx 19 down: DeformConv

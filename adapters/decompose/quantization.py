@@ -171,7 +171,7 @@ def _fitted(op: Emitter, one: Value, x: Value) -> Value:
 
 
 def _for_rows(node: Node, op: Emitter, index: int) -> Value:
-    """A scale or zero point of each row of a matrix as a column; one for all of them, or one of higher rank, as it is."""
+    """A scale or zero point of each row of a matrix as a column; one for all, or one of higher rank, as it is."""
     value = node.input(index)
     if value.shape in ((), (1,)) or node.rank(index) != 1:
         return value

@@ -15,9 +15,7 @@ SEEN = {"m": [[1, 0, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1]]}  # th
 FLAT_RANK = {"ranks": "rank"}
 
 
-def attention(
-    attributes: str = "", kind: tuple[str, str] = OWN, *, mask: str = "", past: int = 0, scores: bool = False
-) -> str:
+def attention(attributes: str = "", kind: tuple[str, str] = OWN, *, mask: str = "", past: int = 0) -> str:
     """Attention over 2 members, 3 queries and 6 keys."""
     inputs, y = kind
     heads = 2 if "k_num" in attributes or "float[2,2,6" in inputs else 4
@@ -31,13 +29,8 @@ def attention(
         names += ["pk", "pv"]
         results += ["nk", "nv"]
         outputs += f", float[2,{heads},{past + 6},16] nk, float[2,{heads},{past + 6},5] nv"
-    elif scores:
-        results += ['""', '""']
     while names[-1] == '""':
         names.pop()
-    if scores:
-        results.append("s")
-        outputs += ", float[] s"  # of which onnx infers no dimensions where the rank of the inputs is not known
     return (
         f"({', '.join(given)}) => ({outputs}) "
         f"{{ {', '.join(results)} = Attention{attributes and f'<{attributes}>'}({', '.join(names)}) }}"
@@ -69,17 +62,6 @@ ROWS: list[Row] = [
             rewrites("Attention biased and causal", 23, target, attention("is_causal=1", mask="float[4,3,6]")),
             rewrites("Attention with a past", 23, target, attention("is_causal=1", SPLIT, past=2)),
             rewrites("Attention of high precision", 23, target, attention("softmax_precision=1")),
-            *(
-                rewrites(
-                    f"Attention and scores {mode}",
-                    23,
-                    target,
-                    attention(f"qk_matmul_output_mode={mode},softcap=2.0", mask=mask, scores=True),
-                    feeds=SEEN if mask.startswith("bool") else {},
-                )
-                # onnxruntime hands out a large negative number for what is masked, the text says minus infinity.
-                for mode, mask in ((0, "bool[3,6]"), (1, "bool[3,6]"), (2, "float[3,6]"), (3, "bool[3,6]"))
-            ),
         )
     ),
     rewrites("Attention of unknown sizes", 25, 9, attention("is_causal=1,left_window_size=2", SPLIT)),

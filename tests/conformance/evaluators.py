@@ -68,8 +68,8 @@ FAULTS = [
 ]
 
 
-# A Scan runs on onnxruntime only if its own shape inference, which sees more than onnx's, finds the sizes of all results.
-# That is a limit of the runtime, not of the model.
+# A Scan runs on onnxruntime only if its own shape inference, which sees more than onnx's, finds the sizes of all
+# results. That is a limit of the runtime, not of the model.
 LIMIT = "Subgraph must have the shape set for all outputs"
 
 

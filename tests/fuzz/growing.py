@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from oracle import evaluate, random_array, validate
 
@@ -38,6 +38,9 @@ WEIGHTS = {
 TAME = 1e4  # a value beyond this, or one that is not finite, is an output but never an input
 
 
+Message = TypeVar("Message", ModelProto, NodeProto, ValueInfoProto)
+
+
 class Unfit(Exception):
     """No node could be made of this operator here; says nothing about the converter."""
 
@@ -53,9 +56,16 @@ def dtype_of(array: np.ndarray) -> str:
     return str(TensorProto.DataType.Name(number).lower())
 
 
-def value_info(name: str, array: np.ndarray) -> onnx.ValueInfoProto:
+def value_info(name: str, array: np.ndarray) -> ValueInfoProto:
     """The type of a value, all sizes known."""
     return helper.make_tensor_value_info(name, elem_type(dtype_of(array)), array.shape)
+
+
+def copied(message: Message) -> Message:
+    """The same message again, free of whatever holds it."""
+    copy = type(message)()
+    copy.CopyFrom(message)
+    return copy
 
 
 @dataclass

@@ -86,7 +86,7 @@ def reproducer(trial: Trial, verdict: Verdict) -> str:
     feeds = [f"{name} = {_shown(array)}" for name, array in case.feeds.items()]
     try:
         became = onnx.printer.to_text(onnx_convert.convert(case.model, to=trial.target, **trial.options).model)
-    except onnx_convert.OnnxConvertError as error:
+    except Exception as error:  # noqa: BLE001 (that may be the failure)
         became = f"{type(error).__name__}"
     text = onnx.printer.to_text(case.model)
     return "\n".join([str(trial), verdict.why[:1500], row(trial), text, *feeds, "becomes", became[:4000]])
@@ -116,6 +116,8 @@ def summary(outcomes: Counter[str], failures: Counter[str], tally: Tally) -> str
     """The counts: outcomes, failures by cause, and operators that seldom could be made."""
     lines = [", ".join(f"{count} {outcome}" for outcome, count in outcomes.most_common())]
     lines += [f"{count} x {sign}" for sign, count in failures.most_common()]
+    if seldom := sorted(name for name, times in tally.unfit.items() if times > tally.made.get(name, 0)):
+        lines.append(f"seldom made: {' '.join(seldom)}")
     lines.append(f"{sum(tally.made.values())} nodes of {len(tally.made)} operators, {sum(tally.unfit.values())} unfit")
     return "\n".join(lines)
 

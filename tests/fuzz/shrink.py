@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from onnx import NodeProto
 
-from fuzz.growing import assemble
+from fuzz.growing import assemble, copied
 from fuzz.trials import Trial, released
 
 
@@ -44,7 +44,7 @@ def _smaller(trial: Trial) -> Iterator[Trial]:
         yield replace(trial, target=target)
     for node in nodes:
         for i in range(len(node.attribute)):
-            copy = _copied(node)
+            copy = copied(node)
             del copy.attribute[i]
             yield with_nodes(trial, [copy if other is node else other for other in nodes])
 
@@ -59,9 +59,3 @@ def with_nodes(trial: Trial, nodes: Iterable[NodeProto]) -> Trial:
     outputs = [name for name in made if name not in read or name in kept]
     flat, _ = assemble(nodes, trial.values, fixed, outputs, trial.source)
     return replace(trial, flat=flat)
-
-
-def _copied(node: NodeProto) -> NodeProto:
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    return copy

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -103,11 +104,18 @@ def _never_rests(model: ModelProto, to: int, **options: Any) -> ModelProto:
     return result
 
 
+def _adds_at_random(model: ModelProto, to: int, **options: Any) -> ModelProto:
+    result = _stamped(REAL(model, to, **options).model, to)
+    result.doc_string = str(next(COUNTER))
+    return result
+
+
 def _gives_up(model: ModelProto, to: int, **options: Any) -> ModelProto:
     raise ValueError("no idea")
 
 
 REAL = onnx_convert.convert
+COUNTER = count()
 
 WRONG: list[tuple[Callable[..., ModelProto], str]] = [
     (_stamped, "numbers-convert"),  # Softmax normalises over other axes at 12
@@ -116,6 +124,7 @@ WRONG: list[tuple[Callable[..., ModelProto], str]] = [
     (_drops_an_output, "invalid-convert"),
     (_writes_nonsense, "invalid-convert"),
     (_never_rests, "again"),
+    (_adds_at_random, "bytes"),
     (_gives_up, "crash-convert"),
 ]
 
@@ -123,11 +132,12 @@ WRONG: list[tuple[Callable[..., ModelProto], str]] = [
 @pytest.mark.parametrize(("wrong", "kind"), WRONG, ids=lambda value: getattr(value, "__name__", value))
 def test_judge_notices(monkeypatch: pytest.MonkeyPatch, wrong: Callable[..., ModelProto], kind: str) -> None:
     assert judge(_trial()).outcome == CONVERTED
-    monkeypatch.setattr(
-        onnx_convert,
-        "convert",
-        lambda model, to, **options: SimpleNamespace(model=wrong(model, to, **options), changed=False),
-    )
+
+    def convert(model: ModelProto | bytes, to: int, **options: Any) -> Any:
+        model = ModelProto.FromString(model) if isinstance(model, bytes) else model
+        return SimpleNamespace(model=wrong(model, to, **options), changed=False)
+
+    monkeypatch.setattr(onnx_convert, "convert", convert)
     verdict = judge(_trial())
     assert (verdict.outcome, verdict.kind) == (FAILED, kind), verdict.why
 

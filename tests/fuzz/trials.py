@@ -3,18 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from random import Random
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, helper
+from onnx import ModelProto, helper
 
-from boundaries.variants import LOCAL, VARIANTS, Case
-from fuzz.growing import Growth, dtype_of, elem_type, value_info
+from boundaries.variants import VARIANTS, Case
+from fuzz.growing import Growth
+from fuzz.nests import NESTS, nest
 from fuzz.recipes import RECIPES, available, history
 from oracle import opset_of
 
@@ -55,7 +56,7 @@ class Trial:
         case = Case(self.flat, self.feeds, min(self.source, self.target))
         for name, seed in self.disguises:
             if name in NESTS:
-                changed = _nested(case, self.values, NESTS[name], Random(seed))
+                changed = nest(case, self.values, NESTS[name], Random(seed))
             else:
                 changed = VARIANTS[name](case)
             case = changed or case
@@ -121,139 +122,15 @@ def _disguises(random: Random) -> tuple[tuple[str, int], ...]:
     return tuple((name, random.getrandbits(32)) for name in chosen)
 
 
+OPTIONS: list[tuple[int, dict[str, Any]]] = [
+    (10, {}),
+    (5, {"types": "cast"}),
+    (1, {"types": "cast-rounding"}),
+    (2, {"exact": True}),
+    (1, {"strict": True}),
+]
+
+
 def _options(random: Random) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    if random.random() < 0.3:
-        options["types"] = "cast"
-    elif random.random() < 0.2:
-        options["exact"] = True
-    return options
-
-
-# ---- nesting: a run of nodes moves into a branch, a loop or a function
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Nodes in a row, the values that they take from outside, and those that are needed outside."""
-
-    nodes: list[NodeProto]
-    taken: list[str]
-    given: list[str]
-    model: ModelProto
-    values: Mapping[str, np.ndarray]
-
-    def body(self, name: str) -> GraphProto:
-        """A subgraph of these nodes, with names of its own."""
-        prefix = f"{name}_"
-        made = {output for node in self.nodes for output in node.output if output}
-        nodes = []
-        for node in self.nodes:
-            copy = NodeProto()
-            copy.CopyFrom(node)
-            for names in (copy.input, copy.output):
-                names[:] = [prefix + n if n in made else n for n in names]
-            copy.name = prefix + node.name
-            nodes.append(copy)
-        return helper.make_graph(nodes, name, [], [value_info(prefix + n, self.values[n]) for n in self.given])
-
-
-Nest = Callable[[_Run, Case, Random], Case | None]
-
-
-def _nested(case: Case, values: Mapping[str, np.ndarray], nest: Nest, random: Random) -> Case | None:
-    """The case with a random run of its nodes replaced."""
-    model = ModelProto()
-    model.CopyFrom(case.model)
-    nodes = list(model.graph.node)
-    start = random.randrange(len(nodes))
-    stop = random.randint(start + 1, len(nodes))
-    inside = nodes[start:stop]
-    made = {name for node in inside for name in node.output if name}
-    taken = dict.fromkeys(name for node in inside for name in node.input if name and name not in made)
-    wanted = {name for node in nodes[stop:] for name in node.input} | {v.name for v in model.graph.output}
-    given = [name for node in inside for name in node.output if name in wanted]
-    replacement = nest(_Run(inside, list(taken), given, model, values), case.with_model(model), random)
-    if replacement is None:
-        return None
-    graph = replacement.model.graph
-    new = list(graph.node)[len(nodes) :]
-    kept = [helper_copy(node) for node in (*nodes[:start], *new, *nodes[stop:])]
-    del graph.node[:]
-    graph.node.extend(kept)
-    return replacement
-
-
-def helper_copy(node: NodeProto) -> NodeProto:
-    """A node that lives on when its graph is emptied."""
-    copy = NodeProto()
-    copy.CopyFrom(node)
-    return copy
-
-
-def in_branch(run: _Run, case: Case, random: Random) -> Case | None:
-    """Both branches of an If do the same with captured values."""
-    if not _carries("If", run, run.given, case):
-        return None
-    case.model.graph.input.append(helper.make_tensor_value_info("nest_cond", elem_type("bool"), []))
-    branches = {name: run.body(name) for name in ("then_branch", "else_branch")}
-    case.model.graph.node.append(helper.make_node("If", ["nest_cond"], run.given, "nest_if", **branches))
-    return case.with_model(case.model, nest_cond=np.array(random.random() < 0.5))
-
-
-def in_loop(run: _Run, case: Case, random: Random) -> Case | None:
-    """A Loop does it once; the values that come out are carried, and start as something of the same type."""
-    if not _carries("Loop", run, run.given, case):
-        return None
-    body = run.body("loop_body")
-    cond = helper.make_node("Identity", ["loop_cond"], ["loop_go_on"], "loop_identity")
-    body.node.append(cond)
-    body.input.append(helper.make_tensor_value_info("loop_iteration", elem_type("int64"), []))
-    body.input.append(helper.make_tensor_value_info("loop_cond", elem_type("bool"), []))
-    body.input.extend(value_info(f"loop_in_{name}", run.values[name]) for name in run.given)
-    results = [_copied(v) for v in body.output]
-    del body.output[:]
-    body.output.extend([helper.make_tensor_value_info("loop_go_on", elem_type("bool"), []), *results])
-    graph = case.model.graph
-    graph.input.append(helper.make_tensor_value_info("nest_trips", elem_type("int64"), []))
-    graph.input.append(helper.make_tensor_value_info("nest_cond", elem_type("bool"), []))
-    graph.input.extend(value_info(f"nest_start_{name}", run.values[name]) for name in run.given)
-    starts = {f"nest_start_{name}": np.zeros_like(run.values[name]) for name in run.given}
-    inputs = ["nest_trips", "nest_cond", *starts]  # without a condition the reference does not loop at all
-    graph.node.append(helper.make_node("Loop", inputs, run.given, "nest_loop", body=body))
-    return case.with_model(case.model, nest_trips=np.array(1, np.int64), nest_cond=np.array(True), **starts)
-
-
-def in_function(run: _Run, case: Case, random: Random) -> Case | None:
-    """A local function does it."""
-    model = case.model
-    model.ir_version = max(model.ir_version, 8)
-    fixed = {tensor.name for tensor in model.graph.initializer}
-    free = [_copied(value) for value in model.graph.input if value.name not in fixed]
-    del model.graph.input[:]
-    model.graph.input.extend(free)  # only below IR version 4 do initializers have to be inputs, too
-    imports = [helper.make_opsetid("", opset_of(model))]
-    model.functions.append(helper.make_function(LOCAL, "Nested", run.taken, run.given, run.nodes, imports))
-    model.opset_import.append(helper.make_opsetid(LOCAL, 1))
-    model.graph.node.append(helper.make_node("Nested", run.taken, run.given, "nest_call", domain=LOCAL))
-    return case
-
-
-NESTS: dict[str, Nest] = {"in_branch": in_branch, "in_loop": in_loop, "in_function": in_function}
-
-
-def _carries(operator: str, run: _Run, names: list[str], case: Case) -> bool:
-    """Whether values can leave the operator at this opset."""
-    types = onnx.defs.get_schema(operator, opset_of(case.model), "").outputs[0].types
-    return bool(names) and all(f"tensor({dtype_of(run.values[name])})" in types for name in names)
-
-
-def _copied(value: onnx.ValueInfoProto) -> onnx.ValueInfoProto:
-    copy = onnx.ValueInfoProto()
-    copy.CopyFrom(value)
-    return copy
-
-
-def with_target(trial: Trial, target: int) -> Trial:
-    """The same trial to another opset."""
-    return replace(trial, target=target)
+    weights, options = zip(*OPTIONS, strict=True)
+    return dict(random.choices(options, weights)[0])
