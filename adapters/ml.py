@@ -17,7 +17,6 @@ from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 

@@ -33,7 +33,7 @@ def product(op: Emitter, vector: Value) -> Value:
 
 
 def three_dimensions(op: Emitter, shape: Value, axis: int) -> Value:
-    """The shape [product before the axis, the axis, product after it] for a value of the given shape; axis is not -1."""
+    """The shape [product before the axis, the axis, product after it] of a given shape; axis is not -1."""
     before = product(op, part(op, shape, 0, axis)) if axis else op.const([1])
     return op.Concat(before, part(op, shape, axis, axis + 1), product(op, part(op, shape, axis + 1)), axis=0)
 

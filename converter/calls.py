@@ -92,9 +92,7 @@ def common_inputs(function: FunctionProto, sites: list[Call]) -> dict[str, TypeP
     """The type of each formal input, as far as all calls agree on it."""
     found: dict[str, TypeProto] = {}
     for index, name in enumerate(function.input):
-        actual = [
-            call.type_of(call.node.input[index]) if index < len(call.node.input) else None for call in sites
-        ]
+        actual = [call.type_of(call.node.input[index]) if index < len(call.node.input) else None for call in sites]
         agreed = _common(actual)
         if agreed is not None:
             found[name] = agreed

@@ -213,9 +213,7 @@ class Carrier:
         if form != EXACT and self.options.exact:
             raise Refuse(f"the only form is {form}, not exact: {condition}", "leave out --exact", unknown=True)
 
-    def _settle(
-        self, moving: _Moving, way: _Way, scope: Scope, result: Carried, steps: list[Step]
-    ) -> list[NodeProto]:
+    def _settle(self, moving: _Moving, way: _Way, scope: Scope, result: Carried, steps: list[Step]) -> list[NodeProto]:
         """A node that has nothing left to cross: as it is if it is legal, in a Cast sandwich if that is allowed."""
         node, rule, stop = moving.node, way.rule, way.stop
         if rule is None:

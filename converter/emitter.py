@@ -159,9 +159,7 @@ class Emitter:
         values = tuple(Value(name, self.scope) for name in caller.output)
         return values[0] if len(values) == 1 else values
 
-    def graph(
-        self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]
-    ) -> GraphProto:
+    def graph(self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]) -> GraphProto:
         """A subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an emitter of its
         own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
 

@@ -132,7 +132,9 @@ def type_name(kind: TypeProto) -> str:
 
 
 _TENSORS: Final = {
-    number: f"tensor({name.lower()})" for name, number in TensorProto.DataType.items() if number != TensorProto.UNDEFINED
+    number: f"tensor({name.lower()})"
+    for name, number in TensorProto.DataType.items()
+    if number != TensorProto.UNDEFINED
 }
 
 

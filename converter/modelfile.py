@@ -135,7 +135,7 @@ class ModelFile:
             raise InvalidModelError("is damaged or cut off: it imports no opset", where=self.name)
         return model
 
-    def _lift(self, start: int, stop: int, trail: Trail) -> list[Piece] | None:
+    def _lift(self, start: int, stop: int, _: Trail) -> list[Piece] | None:
         """The tensor at [start, stop) as a placeholder; None if it is external or small."""
         stretches: list[tuple[int, int]] = []
         kept: list[Piece] = []

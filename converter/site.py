@@ -16,7 +16,6 @@ from onnx_convert import opsets
 from onnx_convert.attributes import attribute_value
 
 if TYPE_CHECKING:
-
     import numpy
     from onnx import NodeProto, TypeProto
 

@@ -10,12 +10,14 @@ This room opens no file: it reads through a `Source` and writes to what it is gi
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import Enum, auto
 from io import FileIO
-from typing import BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 MAX_DEPTH = 100
 """Messages inside the model, one in the other, that protobuf's parsers accept."""

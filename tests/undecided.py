@@ -65,7 +65,7 @@ def listed_undecided(text: str = UNDECIDED) -> set[Crossing]:
 
 
 def format_undecided(crossings: Iterable[Crossing]) -> str:
-    """The text of `UNDECIDED` for these crossings: one paragraph a boundary and direction, operators in order.
+    r"""The text of `UNDECIDED` for these crossings: one paragraph a boundary and direction, operators in order.
 
     >>> format_undecided([("", "Softmax", 13, "up"), ("", "Hardmax", 13, "up")])
     '\\nai.onnx 13 up: Hardmax Softmax\\n'

@@ -55,6 +55,8 @@ def _product_where(op: Emitter, sizes: Value, condition: Value) -> Value:
 
 
 def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
+    if x.shape is not None and 0 in x.shape:
+        return x
     operator, neutral = _COMBINE[node.operator]
     dtype, exclusive, backwards = node.dtype(0), node.attr("exclusive"), [node.attr("reverse")]
     rest = None if x.shape is None else [*x.shape[:axis], *x.shape[axis + 1 :]]

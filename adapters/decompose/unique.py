@@ -34,11 +34,10 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
     carrier = _CARRIERS.get(dtype_name(node.dtype(0)))
     sortable = elements if carrier is None else op.Cast(elements, to=carrier)
     ordered, origin = op.node("TopK", sortable, length, outputs=2, at=11, axis=0, largest=0)
-    ordered = ordered if carrier is None else op.Gather(elements, origin)
     before = op.Concat(part(op, ordered, 0, 1), part(op, ordered, 0, -1), axis=0)
     changes = op.Not(op.at(11).Equal(ordered, before))
     starts = op.Squeeze(op.NonZero(op.Or(changes, are_zero(op, numbers))), axes=[0])
-    values, first, group = op.Gather(ordered, starts), op.Gather(origin, starts), None
+    first, group = op.Gather(origin, starts), None
     counts = op.Sub(op.Concat(part(op, starts, 1), length, axis=0), starts)
     in_order = node.attr("sorted")
     if node.is_read(2) or not in_order:
@@ -48,6 +47,6 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
         marks = op.Scatter(op.Mul(numbers, op.const([0])), first, op.Add(op.Mul(first, op.const([0])), op.const([1])))
         first = op.Squeeze(op.NonZero(marks), axes=[0])
         place = op.Gather(group, first)
-        values, counts = op.Gather(values, place), op.Gather(counts, place)
+        counts = op.Gather(counts, place)
         group = op.Gather(op.Scatter(place, place, places(op, place, 0), axis=0), group)
-    return values, first, group, counts
+    return op.Gather(elements, first), first, group, counts

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What RotaryEmbedding (23), TensorScatter (24), CausalConvWithState and LinearAttention (27) become below."""
+
+from __future__ import annotations
+
+from boundaries.rows import Row, rewrites
+
+# ---- RotaryEmbedding
+
+POSITIONS = {"p": [[0, 3, 5], [1, 2, 7]]}
+FLAT_RANK = {"ranks": "rank"}  # a number of heads may be there or not where they are not side by side
+
+
+def rotary(attributes: str = "", half: int = 4, *, flat: bool = False, positions: bool = True) -> str:
+    """RotaryEmbedding of 2 members, 2 heads of size 8, 3 positions."""
+    x = "2,3,16" if flat else "2,2,3,8"
+    table, more, p = (f"10,{half}", ", int64[2,3] p", ", p") if positions else (f"2,3,{half}", "", "")
+    return (
+        f"(float[{x}] x, float[{table}] c, float[{table}] s{more}) => (float[{x}] y) "
+        f"{{ y = RotaryEmbedding{attributes and f'<{attributes}>'}(x, c, s{p}) }}"
+    )
+
+
+ROTARY: list[Row] = [
+    row
+    for target in (22, 12, 9, 7)
+    for row in (
+        rewrites("RotaryEmbedding", 23, target, rotary(), feeds=POSITIONS),
+        rewrites("RotaryEmbedding of given angles", 23, target, rotary(positions=False)),
+        rewrites("RotaryEmbedding in pairs", 23, target, rotary("interleaved=1"), feeds=POSITIONS),
+        rewrites("RotaryEmbedding in part", 23, target, rotary("rotary_embedding_dim=4", 2), feeds=POSITIONS),
+        rewrites(
+            "RotaryEmbedding flat", 23, target, rotary("num_heads=2", flat=True), feeds=POSITIONS, may_refuse=FLAT_RANK
+        ),
+        rewrites(
+            "RotaryEmbedding flat, in part and in pairs",
+            23,
+            target,
+            rotary("num_heads=2,interleaved=1,rotary_embedding_dim=4", 2, flat=True, positions=False),
+            may_refuse=FLAT_RANK,
+        ),
+    )
+]
+
+# ---- TensorScatter
+
+
+def scatter(attributes: str = "", *, first: bool = True, axis: int = 2) -> str:
+    """TensorScatter of 2 elements into 5."""
+    past, update = ["2", "3", "4", "2"], ["2", "3", "4", "2"]
+    past[axis], update[axis] = "5", "2"
+    more, w = (", int64[2] w", ", w") if first else ("", "")
+    return (
+        f"(float[{','.join(past)}] x, float[{','.join(update)}] u{more}) => (float[{','.join(past)}] y) "
+        f"{{ y = TensorScatter{attributes and f'<{attributes}>'}(x, u{w}) }}"
+    )
+
+
+EXACT = {"exact": True}
+SCATTER: list[Row] = [
+    row
+    for target in (23, 17, 12, 11, 10, 9)
+    for row in (
+        rewrites("TensorScatter", 24, target, scatter(), feeds={"w": [1, 3]}, options=EXACT),
+        rewrites("TensorScatter at the start", 24, target, scatter(first=False), options=EXACT),
+        rewrites("TensorScatter around", 24, target, scatter('mode="circular"'), feeds={"w": [4, 8]}, options=EXACT),
+        rewrites(
+            "TensorScatter of another axis", 24, target, scatter("axis=1", axis=1), feeds={"w": [0, 2]}, options=EXACT
+        ),
+        rewrites(
+            "TensorScatter of the last axis", 24, target, scatter("axis=-1", axis=3), feeds={"w": [3, 2]}, options=EXACT
+        ),
+    )
+]
+
+# ---- CausalConvWithState
+
+
+def conv(attributes: str = "", *, k: int = 4, bias: bool = True, past: bool = True, length: int = 5) -> str:
+    """CausalConvWithState of 3 channels."""
+    b, s = ", float[3] b" if bias else "", f", float[2,3,{k - 1}] s" if past else ""
+    inputs = ["x", "w", "b" if bias else '""', "s"][: 4 if past else 3 if bias else 2]
+    return (
+        f"(float[2,3,{length}] x, float[3,1,{k}] w{b}{s}) => (float[2,3,{length}] y, float[2,3,{k - 1}] t) "
+        f"{{ y, t = CausalConvWithState{attributes and f'<{attributes}>'}({', '.join(inputs)}) }}"
+    )
+
+
+KERNEL = {"dims": "kernel", "ranks": "kernel"}
+CONV: list[Row] = [
+    row
+    for target in (26, 17, 12, 10, 7)
+    for row in (
+        rewrites("CausalConvWithState", 27, target, conv(), may_refuse=KERNEL),
+        rewrites("CausalConvWithState swish", 27, target, conv('activation="silu"', bias=False), may_refuse=KERNEL),
+        rewrites("CausalConvWithState from zeros", 27, target, conv(past=False), may_refuse=KERNEL),
+        rewrites("CausalConvWithState of one token", 27, target, conv(length=1, past=False), may_refuse=KERNEL),
+        rewrites("CausalConvWithState of one tap", 27, target, conv(k=1), may_refuse=KERNEL),
+        rewrites(
+            "CausalConvWithState of unknown channels",
+            27,
+            target,
+            "(float[B,C,L] x, float[C,1,3] w, float[C] b) => (float[B,C,L] y, float[B,C,2] t) "
+            "{ y, t = CausalConvWithState(x, w, b) }",
+            may_refuse=KERNEL,
+        ),
+    )
+]
+
+# ---- LinearAttention
+
+
+def linear(rule: str, decay: str = "", beta: str = "", *, past: bool = False, more: str = "") -> str:
+    """LinearAttention of 2 members, 3 tokens, 4 heads of queries and 2 of keys, of the sizes 2 and 3."""
+    given = ["float[2,3,8] q, float[2,3,4] k, float[2,3,6] v"]
+    names = ["q", "k", "v", "p" if past else '""', "d" if decay else '""', "b" if beta else '""']
+    given += ["float[2,2,2,3] p"] if past else []
+    given += [f"float[2,3,{decay}] d"] if decay else []
+    given += [f"float[2,3,{beta}] b"] if beta else []
+    while names[-1] == '""':
+        names.pop()
+    return (
+        f"({', '.join(given)}) => (float[2,3,12] y, float[2,2,2,3] t) "
+        f'{{ y, t = LinearAttention<q_num_heads=4,kv_num_heads=2,update_rule="{rule}"{more}>({", ".join(names)}) }}'
+    )
+
+
+LINEAR: list[Row] = [
+    row
+    for target in (26, 20, 17, 12, 10, 9)
+    for row in (
+        rewrites("LinearAttention", 27, target, linear("linear")),
+        rewrites("LinearAttention from a state", 27, target, linear("linear", past=True, more=",scale=0.5")),
+        rewrites("LinearAttention gated", 27, target, linear("gated", "4")),
+        rewrites("LinearAttention delta", 27, target, linear("delta", beta="2", past=True)),
+        rewrites("LinearAttention gated delta", 27, target, linear("gated_delta", "2", "1", past=True)),
+    )
+]
+
+ROWS = [*ROTARY, *SCATTER, *CONV, *LINEAR]
