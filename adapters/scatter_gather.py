@@ -3,7 +3,8 @@
 
 11: Scatter is called ScatterElements.
 12: GatherND has `batch_dims`, the number of leading dimensions that data and indices share.
-16: ScatterElements and ScatterND have `reduction`, with add and mul; 18: with max and min. Indices may then repeat.
+16: ScatterElements and ScatterND have `reduction`, with add and mul. Indices may then repeat.
+18: `reduction` may be max and min.
 """
 
 from __future__ import annotations

@@ -155,14 +155,13 @@ def main(
     verbose: bool,
     debug: bool,
 ) -> int:
-    """\b
+    r"""\b
     Move an ONNX model to another opset: same meaning or an honest refusal.
     Writes MODEL.opsetN.onnx (for -: stdin to stdout). Only MODEL: what it is.
     """
     _prepare(sys.stdout, sys.stderr)
     if list_runtimes:
-        _list_runtimes(as_json=as_json)
-        return 0
+        return _list_runtimes(as_json=as_json)
     if explain is not None or coverage:
         return _tell(explain, as_json=as_json, debug=debug)
     if model is None and external_name:  # `--save-external-data MODEL`: the one thing given is the model
@@ -237,7 +236,7 @@ def _prepare(*streams: IO[str]) -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _list_runtimes(*, as_json: bool) -> None:
+def _list_runtimes(*, as_json: bool) -> int:
     from onnx_convert import runtimes
 
     rows = runtimes.listed()
@@ -245,6 +244,7 @@ def _list_runtimes(*, as_json: bool) -> None:
         click.echo(json.dumps([row.to_dict() for row in rows], indent=2))
     else:
         _show([render.runtime_table(rows)], sys.stdout)
+    return 0
 
 
 def _tell(operator: str | None, *, as_json: bool, debug: bool) -> int:
@@ -278,7 +278,7 @@ def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
 
 
 def _destination(model: str, output: str | None, opset: int) -> str:
-    """Where the result goes: the file asked for, or `model.opset14.onnx` in the folder asked for or beside the input."""
+    """Where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
     if output == STREAM:
         return STREAM
     source = Path("model.onnx" if model == STREAM else model)

@@ -43,7 +43,7 @@ def _attributes(old: OpSchema, new: OpSchema) -> Iterator[str]:
             yield f"attribute {name} is new, {'required' if after.required else f'default {_default(after)}'}"
         else:
             if before.type != after.type:
-                yield f"attribute {name} is of type {after.type.name}, was {before.type.name}"
+                yield f"attribute {name} is of type {_member(after.type)}, was {_member(before.type)}"
             if before.required != after.required:
                 yield f"attribute {name} is {'required' if after.required else 'optional'}"
             if _default(before) != _default(after):
@@ -72,19 +72,29 @@ def _parameters(
     for name in before:
         if renamed.get(name, name) not in after:
             yield f"{what} {name} is gone"
-    for name in after:
+    for name, one in after.items():
         if name not in before and name not in renamed.values():
-            yield f"{what} {name} is new, {after[name].option.name.lower()}".replace(", single", ", required")
+            yield f"{what} {name} is new, {_option(one)}"
     for name, one in before.items():
         there = after.get(renamed.get(name, name))
         if there is None:
             continue
         if one.option != there.option:
-            yield f"{what} {there.name} is {there.option.name.lower()}".replace(" single", " required")
+            yield f"{what} {there.name} is {_option(there)}"
         if one.is_homogeneous != there.is_homogeneous:
             yield f"{what} {there.name} is of {'one dtype' if there.is_homogeneous else 'any dtypes'}"
         if one.min_arity != there.min_arity:
             yield f"{what} {there.name}: {there.min_arity} at least, was {one.min_arity}"
+
+
+def _option(parameter: OpSchema.FormalParameter) -> str:
+    option = _member(parameter.option).lower()
+    return "required" if option == "single" else option
+
+
+def _member(value: object) -> str:
+    """The name of a member of an enumeration of onnx, whose type hints know none."""
+    return str(value).rpartition(".")[2]
 
 
 def _types(old: OpSchema, new: OpSchema, renamed: dict[str, str]) -> Iterator[str]:

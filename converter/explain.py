@@ -22,7 +22,7 @@ import onnx_convert.adapters  # noqa: F401  (fills the registry)
 from onnx_convert import opsets, plugins, registry
 from onnx_convert.differences import differences, lost_types
 from onnx_convert.errors import UsageError
-from onnx_convert.opsets import AI_ONNX, DOWN, UP
+from onnx_convert.opsets import DOWN, UP
 from onnx_convert.registry import Adapter, Compatible, Impossible
 from onnx_convert.sources import Form, read
 
@@ -70,7 +70,7 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """An operator and its boundaries, oldest first. `since` is the opset that brought it, 0 where onnx does not know."""
+    """An operator and its boundaries, oldest first. `since` is the opset that brought it, 0 if onnx does not know."""
 
     operator: str
     domain: str
@@ -112,7 +112,10 @@ class Coverage:
 
 
 def explain(name: str) -> Explanation:
-    """Explains `Softmax`, `ai.onnx.ml.LabelEncoder`, or one boundary: `Softmax@13`. A UsageError names close matches."""
+    """Explains `Softmax`, `ai.onnx.ml.LabelEncoder`, or one boundary: `Softmax@13`.
+
+    Raises UsageError for what is not known, with close matches.
+    """
     domain, operator, opset = _find(name)
     versions = opsets.history(operator, domain)
     since = versions[0] if versions else 0

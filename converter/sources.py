@@ -103,9 +103,9 @@ def _always_declares(tree: ast.FunctionDef) -> bool:
     """Whether a function declares a form whatever the node is: in a line of its own, before it may return."""
     for line in tree.body:
         call = line.value if isinstance(line, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
-            if call.func.attr in (EQUIVALENT, CONDITIONAL):
-                return True
+        called = call.func if isinstance(call, ast.Call) else None
+        if isinstance(called, ast.Attribute) and called.attr in (EQUIVALENT, CONDITIONAL):
+            return True
         if any(isinstance(node, ast.Return) for node in ast.walk(line)):
             return False
     return False

@@ -19,6 +19,7 @@ from undecided import every_crossing, format_undecided, listed_undecided, undeci
 
 import onnx_convert.adapters.compatible
 from onnx_convert import opsets, registry
+from onnx_convert.differences import differences
 from onnx_convert.opsets import AI_ONNX, DOWN, UP
 from onnx_convert.registry import Compatible
 
@@ -87,20 +88,12 @@ def structural_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
         yield f"deprecated: {old.deprecated} -> {new.deprecated}"
 
 
-def type_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    before, after = types(old), types(new)
-    for name in sorted(before.keys() & after.keys()):
-        lost, gained = sorted(before[name] - after[name]), sorted(after[name] - before[name])
-        if lost or gained:
-            yield f"types of {name}: lost {lost or 'none'}, gained {gained or 'none'}"
-
-
 def to_do(key: Key) -> str:
     """What somebody who is to decide a crossing has to look at."""
     domain, operator, boundary, _ = key
     if opsets.schema_at(operator, boundary - 1, domain) is None:
         return f"{shown(key)}\n    the operator is new"
-    found = [*structural_differences(*schemas(key)), *type_differences(*schemas(key))]
+    found = list(differences(*schemas(key)))
     return "\n    ".join([shown(key), *(found or ["only the wording differs"])])
 
 

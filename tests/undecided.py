@@ -26,10 +26,7 @@ Crossing = tuple[str, str, int, str]  # domain, operator, boundary, direction: t
 UNDECIDED = """
 ai.onnx 9 down: TfIdfVectorizer
 ai.onnx 10 down: NonMaxSuppression
-ai.onnx 11 down: ConcatFromSequence Det SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert
-  SequenceLength SplitToSequence Unique
-ai.onnx 15 down: Optional OptionalGetElement OptionalHasElement
-ai.onnx 17 down: SequenceMap
+ai.onnx 11 down: Det
 ai.onnx 19 down: DeformConv
 """
 

@@ -207,8 +207,12 @@ def _scaled(node: Node, op: Emitter, query: Value) -> Value:
 def _first_state(node: Node, op: Emitter, key: Value, value: Value) -> Value:
     """[batch, heads, size of a key, size of a value]: what is carried in, or zeros."""
     past = node.optional_input(_PAST)
-    if past is not None:
-        return cast(op, past, FLOAT)
+    state = _zeros(node, op, key, value) if past is None else cast(op, past, FLOAT)
+    # A Scan wants to know the rank of what it carries.
+    return state if state.rank is not None else op.Reshape(state, op.const([0, 0, 0, 0]))
+
+
+def _zeros(node: Node, op: Emitter, key: Value, value: Value) -> Value:
     groups, sizes = node.attr("kv_num_heads"), [known_size(key, 0), known_size(key, 4), known_size(value, 4)]
     if None not in sizes:
         shape = op.const([sizes[0], groups, sizes[1], sizes[2]])
@@ -221,7 +225,7 @@ def _first_state(node: Node, op: Emitter, key: Value, value: Value) -> Value:
 def _moment(x: Value, time: int | None) -> Any:
     """The type of a value; at one moment, if it has an axis of time."""
     kind = deepcopy(x.type)
-    if kind is not None and kind.tensor_type.HasField("shape"):
+    if kind is not None:
         if time is not None:
             del kind.tensor_type.shape.dim[time]
         for dim in kind.tensor_type.shape.dim:

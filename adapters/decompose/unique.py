@@ -37,8 +37,9 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
     before = op.Concat(part(op, ordered, 0, 1), part(op, ordered, 0, -1), axis=0)
     changes = op.Not(op.at(11).Equal(ordered, before))
     starts = op.Squeeze(op.NonZero(op.Or(changes, are_zero(op, numbers))), axes=[0])
-    first, group = op.Gather(origin, starts), None
-    counts = op.Sub(op.Concat(part(op, starts, 1), length, axis=0), starts)
+    first, group, counts = op.Gather(origin, starts), None, None
+    if node.is_read(3):
+        counts = op.Sub(op.Concat(part(op, starts, 1), length, axis=0), starts)
     in_order = node.attr("sorted")
     if node.is_read(2) or not in_order:
         group = op.at(11).CumSum(op.Cast(changes, to=INT64), op.const(0))
@@ -47,6 +48,6 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
         marks = op.Scatter(op.Mul(numbers, op.const([0])), first, op.Add(op.Mul(first, op.const([0])), op.const([1])))
         first = op.Squeeze(op.NonZero(marks), axes=[0])
         place = op.Gather(group, first)
-        counts = op.Gather(counts, place)
+        counts = counts and op.Gather(counts, place)
         group = op.Gather(op.Scatter(place, place, places(op, place, 0), axis=0), group)
     return op.Gather(elements, first), first, group, counts

@@ -111,17 +111,22 @@ CONV: list[Row] = [
 
 
 def linear(rule: str, decay: str = "", beta: str = "", *, past: bool = False, more: str = "") -> str:
-    """LinearAttention of 2 members, 3 tokens, 4 heads of queries and 2 of keys, of the sizes 2 and 3."""
-    given = ["float[2,3,8] q, float[2,3,4] k, float[2,3,6] v"]
-    names = ["q", "k", "v", "p" if past else '""', "d" if decay else '""', "b" if beta else '""']
-    given += ["float[2,2,2,3] p"] if past else []
-    given += [f"float[2,3,{decay}] d"] if decay else []
-    given += [f"float[2,3,{beta}] b"] if beta else []
+    """LinearAttention of 2 members, 3 tokens, 4 heads of queries and 2 of keys, of the sizes 2 and 3.
+
+    Ranks are told by Reshapes: without them onnxruntime does not run the body of the specification.
+    """
+    shapes = {"q": "2,3,8", "k": "2,3,4", "v": "2,3,6"}
+    shapes |= {name: f"2,3,{size}" for name, size in (("d", decay), ("b", beta)) if size}
+    shapes |= {"p": "2,2,2,3"} if past else {}
+    given = [f"float[{shape}] {name}" for name, shape in shapes.items()]
+    ranked = [f"{name}r = Reshape({name}, {'four' if name == 'p' else 'three'})" for name in shapes]
+    names = [f"{name}r" if name in shapes else '""' for name in "qkvpdb"]
     while names[-1] == '""':
         names.pop()
     return (
         f"({', '.join(given)}) => (float[2,3,12] y, float[2,2,2,3] t) "
-        f'{{ y, t = LinearAttention<q_num_heads=4,kv_num_heads=2,update_rule="{rule}"{more}>({", ".join(names)}) }}'
+        f"<int64[3] three = {{0,0,-1}}, int64[4] four = {{0,0,0,-1}}> {{ {' '.join(ranked)} "
+        f'y, t = LinearAttention<q_num_heads=4,kv_num_heads=2,update_rule="{rule}"{more}>({", ".join(names)}) }}'
     )
 
 

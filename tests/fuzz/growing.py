@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from oracle import evaluate, random_array, validate
 
@@ -38,7 +38,7 @@ WEIGHTS = {
 TAME = 1e4  # a value beyond this, or one that is not finite, is an output but never an input
 
 
-Message = TypeVar("Message", ModelProto, NodeProto, ValueInfoProto)
+Message = TypeVar("Message", ModelProto, GraphProto, NodeProto, ValueInfoProto)
 
 
 class Unfit(Exception):

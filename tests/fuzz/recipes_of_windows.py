@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fuzz.growing import Step, dtype_of
+from fuzz.growing import Step, dtype_of, elem_type
 
 
 def _image(step: Step, spatial: int | None = None, dtype: str | None = None) -> np.ndarray:
@@ -148,8 +148,15 @@ def instance_normalization(step: Step) -> None:
         step.input(x.shape[1:2])
 
 
+def _stash(step: Step, x: np.ndarray) -> None:
+    """Doubles are not to pass through float32, which costs more digits than a comparison of doubles allows."""
+    if x.dtype == np.float64:
+        step.set("stash_type", elem_type("double"))
+
+
 def layer_normalization(step: Step) -> None:
     x = step.input(least=1, fits=lambda a: a.size > 0)
+    _stash(step, x)
     axis = step.axis(x.ndim) if step.chance() else -1
     step.set("axis", axis)
     step.maybe("epsilon", [1e-5, 1e-2])
@@ -160,6 +167,7 @@ def layer_normalization(step: Step) -> None:
 
 def group_normalization(step: Step) -> None:
     x = _image(step)
+    _stash(step, x)
     groups = step.random.choice([g for g in (1, 2) if x.shape[1] % g == 0])
     step.set("num_groups", groups)
     for _ in range(2):

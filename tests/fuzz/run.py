@@ -18,6 +18,7 @@ import numpy as np
 import onnx.printer
 
 import onnx_convert
+from fuzz.growing import copied
 from fuzz.judge import FAILED, REFUSED, Verdict, judge
 from fuzz.shrink import shrink, with_nodes
 from fuzz.trials import Tally, Trial, make
@@ -94,18 +95,22 @@ def reproducer(trial: Trial, verdict: Verdict) -> str:
 
 def row(trial: Trial) -> str:
     """The flat model as a row for a table of boundaries, where it will run in all variants."""
-    graph = onnx.GraphProto()
-    graph.CopyFrom(trial.flat.graph)
+    feeds = {n: a.tolist() for n, a in trial.feeds.items() if a.dtype.kind in "iub" and a.size <= 16}
+    more = "".join(f", {key}={value!r}" for key, value in {"feeds": feeds, "options": trial.options}.items() if value)
+    name = "+".join(node.op_type for node in trial.flat.graph.node)
+    return f'rewrites("{name}", {trial.source}, {trial.target}, """{graph_text(trial)}"""{more}),'
+
+
+def graph_text(trial: Trial) -> str:
+    """The flat graph on one line, as rows have it: no names of graph and nodes, initializers apart from the inputs."""
+    graph = copied(trial.flat.graph)
     fixed = {tensor.name for tensor in graph.initializer}
     for value in [value for value in graph.input if value.name in fixed]:
         graph.input.remove(value)
     for node in graph.node:
         node.name = ""
-    text = " ".join(onnx.printer.to_text(graph).removeprefix(graph.name).replace('[""] ', "").split())
-    feeds = {n: a.tolist() for n, a in trial.feeds.items() if a.dtype.kind in "iub" and a.size <= 16}
-    more = "".join(f", {key}={value!r}" for key, value in {"feeds": feeds, "options": trial.options}.items() if value)
-    name = "+".join(node.op_type for node in graph.node)
-    return f'rewrites("{name}", {trial.source}, {trial.target}, """{text}"""{more}),'
+    text = onnx.printer.to_text(graph).removeprefix(graph.name)
+    return " ".join(text.replace('[""] ', "").split())
 
 
 def _shown(array: np.ndarray) -> str:

@@ -16,7 +16,7 @@ from onnx import ModelProto
 
 import onnx_convert
 from fuzz.judge import CONVERTED, DISCARDED, FAILED, OUTCOMES, UNVERIFIABLE, judge
-from fuzz.run import judged, reproducer, smallest
+from fuzz.run import graph_text, judged, reproducer, smallest
 from fuzz.shrink import shrink
 from fuzz.trials import Trial, make
 
@@ -53,6 +53,15 @@ def test_seeds_repeat() -> None:
         assert one.flat == other.flat
         assert one.disguised().model == other.disguised().model
         assert str(one) == str(other)
+
+
+def test_rows_can_be_read() -> None:
+    for seed in range(40):
+        trial = make(seed)
+        assert trial
+        graph = onnx.parser.parse_graph(f"g {graph_text(trial)}")
+        assert [node.op_type for node in graph.node] == [node.op_type for node in trial.flat.graph.node]
+        assert [value.name for value in graph.input] == list(trial.feeds)
 
 
 # ---- what the judge notices: a converter that does something wrong, and the kind of failure that it is

@@ -118,7 +118,8 @@ def _interest(operator: str, source: int, target: int) -> float:
 def _disguises(random: Random) -> tuple[tuple[str, int], ...]:
     chosen = [random.choice(list(NESTS))] if random.random() < 0.3 else []
     variants = [name for name in VARIANTS if name not in ("plain", "float16", "float64")]
-    chosen += random.sample(variants, random.choice([0, 1, 1, 2]))
+    variants += ["dims", "ranks"] * 2  # what models usually do not know
+    chosen += dict.fromkeys(random.sample(variants, random.choice([0, 1, 1, 2])))
     return tuple((name, random.getrandbits(32)) for name in chosen)
 
 

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sequences and optionals, which types below do not have: they are followed back to the tensors that they hold.
+
+11: sequences of tensors. 15: optionals. 17: SequenceMap.
+
+What takes a tensor out of a sequence whose elements are known is written with that tensor. What makes a sequence is
+then read by nobody: a constant stands in its place, until it is swept away like all that a rewrite orphans.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
+
+from onnx_convert.adapters.shapes import BOOL, INT64
+from onnx_convert.opsets import normalise
+from onnx_convert.registry import downgrade
+from onnx_convert.site import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx_convert.emitter import Emitter, Outcome
+    from onnx_convert.site import Node
+
+    Element = Callable[[Emitter], Value]  # writes the nodes that make an element, or gives a value that is there
+
+_OPTIONALS: Final = ("Identity", "Optional", "OptionalGetElement", "OptionalHasElement")
+_READERS: Final = (
+    *_OPTIONALS,
+    *("ConcatFromSequence", "SequenceAt", "SequenceErase", "SequenceInsert", "SequenceLength"),
+)
+_FIXED: Final = "make lengths of sequences and places in them constants, and keep sequences out of If and Loop"
+
+# ---- what makes a sequence or an optional
+
+
+@downgrade("SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SplitToSequence", at=11)
+def forget_the_sequence(node: Node, op: Emitter) -> Outcome:
+    """Who takes its tensors knows them."""
+    return _forgotten(node, op, _READERS, "there are no sequences below opset 11")
+
+
+@downgrade("Optional", at=15)
+def forget_the_optional(node: Node, op: Emitter) -> Outcome:
+    """Who takes its value knows it."""
+    return _forgotten(node, op, _OPTIONALS, "there are no optionals below opset 15")
+
+
+def _forgotten(node: Node, op: Emitter, readers: tuple[str, ...], why: str) -> Outcome:
+    name = node.proto.output[0]
+    if not node.is_read(0):
+        return ()
+    _look_around(node)
+    graph = node.scope.graph
+    if not isinstance(graph, GraphProto):
+        node.refuse(f"{why}, and this one is made in a function", "inline the function", unknown=True)
+    taker = _taker(graph, name, readers)
+    if taker:
+        node.refuse(f"{why}, and this one {taker}", _FIXED)
+    return op.Shape(op.const(0))
+
+
+def _taker(graph: GraphProto, name: str, readers: tuple[str, ...]) -> str:
+    """What happens to a value, other than that these operators read it; "" if nothing does."""
+    if any(value.name == name for value in graph.output):
+        return "leaves its graph"
+    for node in graph.node:
+        if name in node.input and (normalise(node.domain) or node.op_type not in readers):
+            return f"is read by {node.op_type}"
+        for attribute in node.attribute:
+            for inner in (attribute.g, *attribute.graphs):
+                taker = _taker(inner, name, readers)
+                if taker:
+                    return taker
+    return ""
+
+
+def _look_around(node: Node) -> None:
+    """What becomes of the node depends on others, so it cannot be the recipe for the next one like it."""
+    if node.scope.listener is not None:
+        node.scope.listener.general = False
+
+
+# ---- what takes tensors out
+
+
+@downgrade("SequenceAt", at=11)
+def take_the_known_element(node: Node, op: Emitter) -> Value:
+    """The tensor at a constant position."""
+    elements = _known(node)
+    place = int(node.constant(1).item())
+    if not -len(elements) <= place < len(elements):
+        node.refuse(f"position {place} is not in a sequence of {len(elements)}", "the model is not valid")
+    return elements[place](op)
+
+
+@downgrade("SequenceLength", at=11)
+def write_the_known_length(node: Node, op: Emitter) -> Value:
+    """The number of elements is a constant."""
+    return op.const(len(_known(node)))
+
+
+@downgrade("ConcatFromSequence", at=11)
+def concat_known_elements(node: Node, op: Emitter) -> Value:
+    """Concat of the tensors, with a new axis each if that is asked for."""
+    elements, axis = _known(node), node.attr("axis")
+    if not elements:
+        node.refuse("its sequence is empty", "the model is not valid")
+    values = [element(op) for element in elements]
+    if node.attr("new_axis"):
+        values = [op.at(11).Unsqueeze(value, axes=[axis]) for value in values]
+    return op.at(11).Concat(*values, axis=axis)
+
+
+@downgrade("OptionalGetElement", at=15)
+def take_the_known_value(node: Node, op: Emitter) -> Value:
+    """The value that the optional was made of."""
+    held = _held(node)
+    if held is None:
+        node.refuse("its optional holds nothing", "the model is not valid")
+    return op.Identity(held)
+
+
+@downgrade("OptionalHasElement", at=15)
+def write_whether_there_is_a_value(node: Node, op: Emitter) -> Value:
+    """A constant."""
+    return op.const(_held(node) is not None, BOOL)
+
+
+def _known(node: Node) -> list[Element]:
+    """The elements of the sequence that the node takes."""
+    _look_around(node)
+    elements = _elements(node.input(0))
+    if elements is None:
+        node.refuse("there are no sequences below opset 11, and the elements of this one are not fixed", _FIXED)
+    return elements
+
+
+def _held(node: Node) -> Value | None:
+    """The value in the optional that the node takes, None if there is none."""
+    _look_around(node)
+    held = _values_of_optional(node.input(0))
+    if held is None:
+        node.refuse("there are no optionals below opset 15, and it is not known what this one holds", _FIXED)
+    return held[0] if held else None
+
+
+# ---- following values back
+
+
+def _made_of(value: Value) -> tuple[NodeProto, list[Value]] | None:
+    """The node of ai.onnx that makes a value, in its graph or one around it, with the inputs that the node has."""
+    scope = value.scope
+    while scope.parent is not None and not scope.defines(value.name):
+        scope = scope.parent
+    node = scope.producer(value.name)
+    if node is None or normalise(node.domain):
+        return None
+    return node, [Value(name, scope) for name in node.input if name]
+
+
+def _values_of_optional(optional: Value) -> list[Value] | None:
+    """The value in an optional, or nothing; None if it is not known."""
+    node, inputs = _made_of(optional) or (None, [])
+    if node is not None and node.op_type == "Identity":
+        return _values_of_optional(inputs[0])
+    return inputs if node is not None and node.op_type == "Optional" else None
+
+
+def _elements(sequence: Value) -> list[Element] | None:
+    """How each element of a sequence is written, None if they are not fixed."""
+    node, inputs = _made_of(sequence) or (None, [])
+    if node is None:
+        return None
+    if node.op_type == "Identity":
+        return _elements(inputs[0])
+    if node.op_type == "OptionalGetElement":
+        return _elements((_values_of_optional(inputs[0]) or inputs)[0])
+    if node.op_type in ("SequenceEmpty", "SequenceConstruct"):
+        return [_there(element) for element in inputs]
+    if node.op_type == "SplitToSequence":
+        return _pieces(node, *inputs)
+    elements = _elements(inputs[0]) if node.op_type in ("SequenceInsert", "SequenceErase") else None
+    if elements is None:
+        return None
+    added = [_there(inputs[1])] if node.op_type == "SequenceInsert" else []
+    last = len(elements) if added else len(elements) - 1
+    position = inputs[1 + len(added) :]
+    if not position:
+        place = last
+    elif position[0].constant is None:
+        return None
+    else:
+        place = int(position[0].constant.item())
+        place += len(elements) * (place < 0)
+    return [*elements[:place], *added, *elements[place + (not added) :]] if 0 <= place <= last else None
+
+
+def _there(value: Value) -> Element:
+    return lambda _: value
+
+
+def _pieces(node: NodeProto, x: Value, split: Value | None = None) -> list[Element] | None:
+    """The pieces of SplitToSequence, which are slices."""
+    given = {attribute.name: attribute.i for attribute in node.attribute}
+    axis, known = given.get("axis", 0), None if split is None else split.constant
+    size = x.shape[axis] if x.shape else None
+    if not isinstance(size, int) or (split is not None and known is None):
+        return None
+    if known is not None and known.ndim:
+        sizes = [int(length) for length in known]
+    else:
+        length = 1 if known is None else int(known.item())
+        sizes = [min(length, size - start) for start in range(0, size, length)]
+    squeeze = split is None and not given.get("keepdims", 1)
+    axis %= x.rank or 1
+    return [
+        _slice(x, axis, end - length, end, squeeze=squeeze)
+        for length, end in zip(sizes, accumulate(sizes), strict=True)
+    ]
+
+
+def _slice(x: Value, axis: int, start: int, end: int, *, squeeze: bool) -> Element:
+    def write(op: Emitter) -> Value:
+        piece = op.at(9).Slice(x, axes=[axis], starts=[start], ends=[end])
+        return op.at(10).Squeeze(piece, axes=[axis]) if squeeze else piece
+
+    return write
+
+
+# ---- SequenceMap
+
+
+@downgrade("SequenceMap", at=17)
+def loop_over_elements(node: Node, op: Emitter) -> Outcome:
+    """A Loop takes the elements one by one and appends what comes out to sequences. The nodes for that mean the same at
+    every opset that has sequences; those of the body are at the target already."""
+    scanned: GraphProto = node.attr("body")
+    body = GraphProto()
+    body.CopyFrom(scanned)
+    fresh = op.scope.session.names.fresh
+    number, going, left = (fresh(f"{node.operator}/{name}") for name in ("step", "going", "going_on"))
+    taking = [NodeProto(op_type="Identity", input=[going], output=[left])]
+    for index, formal in enumerate(scanned.input):
+        value = node.input(index)
+        if value.type is None:
+            node.refuse(f"whether {value.name!r} is a sequence is not known", "state the types", unknown=True)
+        taker = ("Identity", [value.name]) if value.is_tensor else ("SequenceAt", [value.name, number])
+        taking.append(NodeProto(op_type=taker[0], input=taker[1], output=[formal.name]))
+    del body.input[:], body.output[:], body.node[:]
+    body.input.append(helper.make_tensor_value_info(number, INT64, []))
+    body.input.append(helper.make_tensor_value_info(going, BOOL, []))
+    body.output.append(helper.make_tensor_value_info(left, BOOL, []))
+    starts, giving = [], []
+    for formal in scanned.output:
+        before, after = fresh(f"{formal.name}/before"), fresh(f"{formal.name}/after")
+        kind = TypeProto(sequence_type=TypeProto.Sequence(elem_type=formal.type))
+        body.input.add(name=before, type=kind)
+        body.output.add(name=after, type=kind)
+        giving.append(NodeProto(op_type="SequenceInsert", input=[before, formal.name], output=[after]))
+        starts.append(op.SequenceEmpty(dtype=formal.type.tensor_type.elem_type))
+    body.node.extend([*taking, *scanned.node, *giving])
+    count = op.SequenceLength(node.input(0))
+    return op.node("Loop", count, op.const(True, BOOL), *starts, outputs=len(starts), body=body)

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scan (8), CumSum (11), CumProd (26) where they do not exist."""
+
+from __future__ import annotations
+
+from boundaries.rows import Row, rewrites
+
+EXACT = {"exact": True}
+LOOP = {"branch": "captured"}
+
+
+def running(operator: str, x: str, axis: int, attributes: str = "", dtype: str = "float") -> str:
+    graph = f"({dtype}[{x}] x) => ({dtype}[{x}] y) <int64 a = {{{axis}}}>"
+    return f"{graph} {{ y = {operator}{attributes}(x, a) }}"
+
+
+SUMS: list[Row] = [
+    rewrites("CumSum", 11, 10, running("CumSum", "2,5", 1), into=["Scan"], options=EXACT),
+    rewrites("CumSum of a vector", 14, 7, running("CumSum", "5", 0), options=EXACT),
+    rewrites("CumSum from the end", 11, 9, running("CumSum", "2,3,4", -2, "<reverse=1>"), options=EXACT),
+    rewrites("CumSum without itself", 11, 8, running("CumSum", "3,4", 0, "<exclusive=1>"), options=EXACT),
+    rewrites("CumSum of what follows", 14, 8, running("CumSum", "3,4", -1, "<exclusive=1, reverse=1>"), options=EXACT),
+    rewrites("CumSum of integers", 14, 9, running("CumSum", "3,4", 0, dtype="int32"), options=EXACT),
+    rewrites("CumSum of nothing", 14, 9, running("CumSum", "2,0", 1, dtype="int64"), may_refuse={"ranks": "rank"}),
+    rewrites(
+        "CumSum along a computed axis",
+        14,
+        9,
+        "(float[2,3,4] x, int32 a) => (float[2,3,4] y) { y = CumSum(x, a) }",
+        feeds={"a": -2},
+        options=EXACT,
+    ),
+    rewrites("CumProd", 26, 25, running("CumProd", "2,5", 1), into=["Scan"]),
+    rewrites("CumProd of what follows", 26, 13, running("CumProd", "3,4", -1, "<exclusive=1, reverse=1>")),
+]
+
+BODY = "body (float[2] s, float[2] x) => (float[2] t, float[2] z) { t = Add(s, x) z = Mul(t, x) }"
+
+SCANS: list[Row] = [
+    rewrites(
+        "Scan below 8",
+        8,
+        7,
+        "(float[3,2] s, float[3,4,2] x) => (float[3,2] t, float[3,4,2] z)"
+        f" {{ t, z = Scan<num_scan_inputs=1, body={BODY}>(, s, x) }}",
+    ),
+    rewrites(
+        "Scan of one member",
+        9,
+        7,
+        f"(float[2] s, float[4,2] x) => (float[2] t, float[4,2] z) {{ t, z = Scan<num_scan_inputs=1, body={BODY}>(s, x) }}",
+    ),
+    rewrites(
+        "Scan from the end",
+        8,
+        7,
+        "(float[3,2] s, float[3,4,2] x) => (float[3,2] t, float[3,4,2] z)"
+        f" {{ t, z = Scan<num_scan_inputs=1, directions=[1], body={BODY}>(, s, x) }}",
+    ),
+]
+
+ROWS = [*SUMS, *SCANS]
