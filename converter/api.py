@@ -141,6 +141,7 @@ def convert(
     exact: bool = False,
     allow: Collection[str] = (),
     strict: bool = False,
+    expand: str = "",
     keep_functions: bool = False,
     ir_version: int | None = None,
     in_place: bool = False,
@@ -158,6 +159,7 @@ def convert(
         exact: refuse rewrites whose float rounding may differ.
         allow: {"conditional"} allows rewrites that are right only under a condition on the data.
         strict: refuse what has to be assumed because a dtype cannot be known.
+        expand: "all" writes out even operators whose replacement is very large, such as NonMaxSuppression.
         keep_functions: do not expand model-local functions for the sake of an old IR version.
         ir_version: the IR version to stamp, instead of the one that goes with the opset; with `target`, a lower one.
         in_place: change a `ModelProto` itself; its weights are then not copied.
@@ -167,7 +169,7 @@ def convert(
         InvalidModelError: the model cannot be read or makes no sense.
         UsageError: the request makes no sense.
     """
-    request = _request(to, target, types, exact, allow, strict, keep_functions, ir_version)
+    request = _request(to, target, types, exact, allow, strict, expand, keep_functions, ir_version)
     if in_place and not isinstance(model, ModelProto):
         raise UsageError("in_place needs a ModelProto; to replace a file, save to its path")
     started = time.perf_counter()
@@ -197,11 +199,12 @@ def plan(
     exact: bool = False,
     allow: Collection[str] = (),
     strict: bool = False,
+    expand: str = "",
     keep_functions: bool = False,
     ir_version: int | None = None,
 ) -> Report:
     """What `convert` would do, without a model: the same checks, the same errors, the same report."""
-    request = _request(to, target, types, exact, allow, strict, keep_functions, ir_version)
+    request = _request(to, target, types, exact, allow, strict, expand, keep_functions, ir_version)
     started = time.perf_counter()
     source, proto, _ = _open(model)
     try:
@@ -220,13 +223,14 @@ def inspect(
     exact: bool = False,
     allow: Collection[str] = (),
     strict: bool = False,
+    expand: str = "",
     keep_functions: bool = False,
 ) -> Description:
     """What a model is, how far `convert` with the same options can carry it, and which runtimes load it as it is.
 
     Raises InvalidModelError if it cannot be read or makes no sense.
     """
-    request = _request("latest", None, types, exact, allow, strict, keep_functions, None)
+    request = _request("latest", None, types, exact, allow, strict, expand, keep_functions, None)
     started = time.perf_counter()
     source, proto, _ = _open(model)
     try:
@@ -372,6 +376,7 @@ def _request(
     exact: bool,
     allow: Collection[str],
     strict: bool,
+    expand: str,
     keep_functions: bool,
     ir_version: int | None,
 ) -> _Request:
@@ -380,13 +385,15 @@ def _request(
     allowed = {allow} if isinstance(allow, str) else set(allow)
     if allowed - {"conditional"}:
         raise UsageError(f"only 'conditional' can be allowed, not {min(allowed - {'conditional'})!r}")
+    if expand not in ("", "all"):
+        raise UsageError(f"expand is 'all' or left out, not {expand!r}")
     if exact and (types == "cast-rounding" or allowed):
         raise UsageError("exact contradicts cast-rounding and allowing conditional rewrites")
     if to is None and runtime is None and ir_version is None:
         raise UsageError("say where to: an opset, 'latest', a runtime, or an IR version")
     if to is not None and runtime is not None:
         raise UsageError("an opset and a runtime exclude each other")
-    options = Options(types, exact, bool(allowed), strict)
+    options = Options(types, exact, bool(allowed), strict, expand_all=expand == "all")
     return _Request(to, options, keep_functions, ir_version, runtimes.find(runtime) if runtime is not None else None)
 
 

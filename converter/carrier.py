@@ -39,6 +39,7 @@ class Options:
     exact: bool = False
     conditional: bool = False
     strict: bool = False
+    expand_all: bool = False
 
 
 @dataclass(slots=True)
@@ -193,6 +194,8 @@ class Carrier:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise InternalError(why, adapter=decision.name, node=scope.shown(node)) from error
+        if op.size and not self.options.expand_all:
+            raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be")
         self._promise(op.form, op.condition)
         op.take_over(outcome, decision.name)
         shown = opsets.shown(domain)

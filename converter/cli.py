@@ -37,7 +37,7 @@ STREAM: Final = "-"
 PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
 GROUPS: Final = {
     "Target": ("--to", "--for", "--ir-version", "--output", "--in-place", "--check"),
-    "Promises": ("--types", "--exact", "--allow", "--strict", "--keep-functions"),
+    "Promises": ("--types", "--exact", "--allow", "--strict", "--expand", "--keep-functions"),
     "External data": ("--save-external-data", "--embed", "--overwrite-data", "--external-data-size-threshold"),
     "Knowledge (no MODEL)": ("--list-runtimes", "--explain", "--coverage"),
     "Other": ("--json", "--quiet", "--verbose", "--debug", "--version", "--help"),
@@ -106,6 +106,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     help="conditional: right under a condition",
 )
 @click.option("--strict", is_flag=True, help="refuse what is unknown, assume nothing")
+@click.option("--expand", type=click.Choice(["all"]), metavar="WHAT", help="all: very large replacements as well")
 @click.option("--keep-functions", is_flag=True, help="refuse instead of inlining functions")
 @click.option(
     "--save-external-data",
@@ -145,6 +146,7 @@ def main(
     exact: bool,
     allow: tuple[str, ...],
     strict: bool,
+    expand: str | None,
     keep_functions: bool,
     external_name: str | None,
     embed: bool,
@@ -192,6 +194,7 @@ def main(
         "exact": exact,
         "allow": allow,
         "strict": strict,
+        "expand": expand or "",
         "keep_functions": keep_functions,
     }
     saving = {

@@ -56,6 +56,7 @@ class Emitter:
         self.meaning: NodeProto | None = None
         self.form = EXACT
         self.condition = ""
+        self.size = ""
 
     # ---- writing nodes
 
@@ -266,6 +267,10 @@ class Emitter:
         """Declares that the rewrite is the same mathematics, but float rounding may differ."""
         if self.form == EXACT:
             self.form, self.condition = EQUIVALENT, because
+
+    def large(self, size: str) -> None:
+        """Declares that the rewrite is so large that nobody gets it without asking: says how large."""
+        self.size = size
 
     def conditional(self, condition: str) -> None:
         """Declares that the rewrite is right only if a condition holds that the data decides."""

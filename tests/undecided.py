@@ -65,7 +65,7 @@ def format_undecided(crossings: Iterable[Crossing]) -> str:
     r"""The text of `UNDECIDED` for these crossings: one paragraph a boundary and direction, operators in order.
 
     >>> format_undecided([("", "Softmax", 13, "up"), ("", "Hardmax", 13, "up")])
-    '\\nai.onnx 13 up: Hardmax Softmax\\n'
+    '\nai.onnx 13 up: Hardmax Softmax\n'
     """
     paragraphs = defaultdict(list)
     for domain, operator, boundary, direction in sorted(crossings):

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
 from onnx_convert.adapters.decompose.places import fixed, is_negative, places, vector, wide
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, non_negative, part, product, reshape
+from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, non_negative, part, product, reshape
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.site import Dim, Node, Value
 
 _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 
@@ -55,38 +55,51 @@ def _product_where(op: Emitter, sizes: Value, condition: Value) -> Value:
 
 
 def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
+    """A Scan must not be of no step (runtimes fail), so where there may be none a neutral one comes first."""
     if x.shape is not None and 0 in x.shape:
         return x
-    operator, neutral = _COMBINE[node.operator]
-    dtype, exclusive, backwards = node.dtype(0), node.attr("exclusive"), [node.attr("reverse")]
-    rest = None if x.shape is None else [*x.shape[:axis], *x.shape[axis + 1 :]]
-    element = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
+    backwards, exclusive, neutral = node.attr("reverse"), node.attr("exclusive"), _COMBINE[node.operator][1]
+    sizes, first = x.shape, op.const(neutral, node.dtype(0))
+    rest = None if sizes is None else (*sizes[:axis], *sizes[axis + 1 :])
+    known = fixed(rest)
+    if known is None:
+        shape = op.Shape(x)
+        shape = op.at(4).Concat(part(op, shape, 0, axis), part(op, shape, axis + 1), axis=0)
+        first = op.at(8).Expand(first, shape)
+    elif known:
+        first = op.at(8).Expand(first, op.const(known))
+    if sizes is not None and isinstance(sizes[axis], int):
+        return _scan(node, op, first, x, axis, rest, exclusive=exclusive)
+    neutral_step = op.at(10).Unsqueeze(first, axes=[axis])
+    longer = op.at(4).Concat(*((x, neutral_step) if backwards else (neutral_step, x)), axis=axis)
+    y = _scan(node, op, first, longer, axis, rest, exclusive=False)
+    start, end = (0, -1) if backwards != exclusive else (1, END)
+    return op.at(9).Slice(y, axes=[axis], starts=[start], ends=[end])
+
+
+def _scan(
+    node: Node, op: Emitter, first: Value, x: Value, axis: int, rest: Sequence[Dim] | None, *, exclusive: bool
+) -> Value:
+    element = TypeProto(tensor_type=TypeProto.Tensor(elem_type=node.dtype(0)))
     element.tensor_type.shape.SetInParent()
     for size in [None] * 2 if rest is None else rest:
         element.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
 
     def step(inner: Emitter, state: Value, value: Value) -> tuple[Value, Value]:
-        following = getattr(inner, operator)(state, value)
+        following = getattr(inner, _COMBINE[node.operator][0])(state, value)
         return following, state if exclusive else inner.Identity(following)
 
-    sizes = fixed(rest)
-    if sizes is None:
-        shape = op.Shape(x)
-        size = op.at(4).Concat(part(op, shape, 0, axis), part(op, shape, axis + 1), axis=0)
-    else:
-        size = op.const(sizes)
-    start = op.const(neutral, dtype) if sizes == () else op.at(8).Expand(op.const(neutral, dtype), size)
     return op.node(
         "Scan",
-        start,
+        first,
         x,
         outputs=2,
         body=op.graph("step", [element, element], step),
         num_scan_inputs=1,
         scan_input_axes=[axis],
         scan_output_axes=[axis],
-        scan_input_directions=backwards,
-        scan_output_directions=backwards,
+        scan_input_directions=[node.attr("reverse")],
+        scan_output_directions=[node.attr("reverse")],
     )[1]
 
 

@@ -15,7 +15,7 @@ def running(operator: str, x: str, axis: int, attributes: str = "", dtype: str =
 
 
 SUMS: list[Row] = [
-    rewrites("CumSum", 11, 10, running("CumSum", "2,5", 1), into=["Scan"], options=EXACT),
+    rewrites("CumSum", 11, 10, running("CumSum", "2,5", 1), into=["Expand", "Scan"], options=EXACT),
     rewrites("CumSum of a vector", 14, 7, running("CumSum", "5", 0), options=EXACT),
     rewrites("CumSum from the end", 11, 9, running("CumSum", "2,3,4", -2, "<reverse=1>"), options=EXACT),
     rewrites("CumSum without itself", 11, 8, running("CumSum", "3,4", 0, "<exclusive=1>"), options=EXACT),
@@ -30,7 +30,7 @@ SUMS: list[Row] = [
         feeds={"a": -2},
         options=EXACT,
     ),
-    rewrites("CumProd", 26, 25, running("CumProd", "2,5", 1), into=["Scan"]),
+    rewrites("CumProd", 26, 25, running("CumProd", "2,5", 1), into=["Expand", "Scan"]),
     rewrites("CumProd of what follows", 26, 13, running("CumProd", "3,4", -1, "<exclusive=1, reverse=1>")),
 ]
 
