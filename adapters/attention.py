@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.adapters.shapes import BOOL
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_name
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter, Outcome

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_name, dtype_number
+from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

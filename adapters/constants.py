@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.constants import tensor_of
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

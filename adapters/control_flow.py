@@ -15,6 +15,7 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, 
 
 from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, part, reshape
 from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.types import size
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter, Outcome
@@ -70,7 +71,7 @@ def _made_by(node: Node, branch: str) -> list[Sizes]:
 def _sizes(kind: TypeProto) -> Sizes:
     if not kind.tensor_type.HasField("shape"):
         return None
-    return [dim.dim_value if dim.HasField("dim_value") else None for dim in kind.tensor_type.shape.dim]
+    return [number if isinstance(number := size(dim), int) else None for dim in kind.tensor_type.shape.dim]
 
 
 def _one_step(op: Emitter, branch: GraphProto) -> GraphProto:

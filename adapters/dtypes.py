@@ -24,6 +24,6 @@ carried(EXTREMUM, *"ReduceMax ReduceMin".split())
 carried(
     NONE,
     *"Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Constant".split(),
-    *"ConstantOfShape DequantizeLinear DynamicQuantizeLinear EyeLike Multinomial QLinearConv QLinearMatMul".split(),
+    *"If Loop Scan ConstantOfShape DequantizeLinear DynamicQuantizeLinear EyeLike Multinomial QLinearConv QLinearMatMul".split(),
     *"QuantizeLinear RandomNormal RandomNormalLike RandomUniform RandomUniformLike Shape Size".split(),
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from onnx_convert.adapters.shapes import part
 from onnx_convert.adapters.stretching import DOUBLE, is_single, lengths, raise_by, rank_of, repeats, tiled
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_name
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.adapters.stretching import Counts

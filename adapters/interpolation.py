@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
-from onnx_convert.site import Value, dtype_number
+from onnx_convert.site import Value
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx_convert.adapters.shapes import FLOAT, INT64
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_name, dtype_number
+from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

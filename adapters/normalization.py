@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.adapters.shapes import FLOAT, part
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

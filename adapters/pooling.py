@@ -23,7 +23,7 @@ import numpy
 
 from onnx_convert.adapters.shapes import END, part, reshape
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import At, Emitter

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_name, dtype_number
+from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

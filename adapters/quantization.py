@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.shapes import FLOAT, count_up, ones_like, part, size_at
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_name, dtype_number
+from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

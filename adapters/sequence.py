@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from onnx_convert.adapters.shapes import BOOL
 from onnx_convert.opsets import normalise
 from onnx_convert.registry import downgrade
-from onnx_convert.site import Value, dtype_number
+from onnx_convert.site import Value
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

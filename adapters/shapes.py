@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

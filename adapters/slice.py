@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.shapes import END, INT64, collapse, non_negative, part, restore
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

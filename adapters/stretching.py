@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

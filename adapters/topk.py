@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.adapters.shapes import collapse, restore
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_name
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

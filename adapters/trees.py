@@ -19,7 +19,7 @@ from onnx_convert.adapters.ml import label
 from onnx_convert.adapters.shapes import FLOAT
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

@@ -51,6 +51,7 @@ class Carried:
     inlined: set[FunctionKey] = field(default_factory=set)
     unknown: list[str] = field(default_factory=list)  # values whose dtype had to be assumed to be legal
     crossing: Crossing | None = None
+    bearer: NodeProto | None = None  # the node that carries the meaning on, with name, doc string and metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +121,11 @@ class Carrier:
         finally:
             scope.listener = None
         if key is not None and not result.unknown:
-            self._recipes.learn(key, node, result.nodes, steps, listener, scope)
+            self._recipes.learn(key, node, result.nodes, result.bearer, steps, listener, scope)
 
     def _carry(self, node: NodeProto, opset: int, scope: Scope, result: Carried, steps: list[Step]) -> None:
         pending = [_Moving(node, opset, scope.imports)]
+        result.bearer = node
         while pending:
             moving = pending.pop()
             if self.expands(moving.node):
@@ -138,7 +140,7 @@ class Carrier:
                     scope.edit.domains.setdefault(opsets.normalise(moving.node.domain), moving.opset)
                 result.nodes += self._settle(moving, way, scope, result, steps)
             else:
-                pending += reversed(self._cross(moving, way.crossing, scope, steps))
+                pending += reversed(self._cross(moving, way.crossing, scope, result, steps))
 
     def _way(self, domain: str, operator: str, opset: int) -> _Way:
         key = (domain, operator, opset)
@@ -171,7 +173,9 @@ class Carrier:
             scope.wrote(item.node, item.opset)
         return new
 
-    def _cross(self, moving: _Moving, crossing: Crossing, scope: Scope, steps: list[Step]) -> list[_Moving]:
+    def _cross(
+        self, moving: _Moving, crossing: Crossing, scope: Scope, result: Carried, steps: list[Step]
+    ) -> list[_Moving]:
         node, decision = moving.node, crossing.decision
         step = (node.op_type, crossing)
         if step in moving.lineage:
@@ -198,6 +202,8 @@ class Carrier:
             raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be")
         self._promise(op.form, op.condition)
         op.take_over(outcome, decision.name)
+        if result.bearer is node:
+            result.bearer = op.meaning
         shown = opsets.shown(domain)
         steps.append(
             Step(node.op_type, shown, crossing.boundary, crossing.direction, decision.name, op.form, op.condition)
@@ -238,6 +244,8 @@ class Carrier:
         steps.append(
             Step(node.op_type, shown, finding.since, opsets.DOWN, sandwich.name, sandwich.form, sandwich.condition)
         )
+        if result.bearer is node:
+            result.bearer = sandwich.bearer
         return sandwich.nodes
 
 

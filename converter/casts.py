@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from onnx import TensorProto
 
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
-from onnx_convert.site import dtype_name
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.legality import Formal

@@ -11,6 +11,7 @@ import onnx
 from onnx import AttributeProto, NodeProto, TensorProto, numpy_helper
 
 from onnx_convert import opsets
+from onnx_convert.types import size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,6 +84,8 @@ def fold(
         return _measure(node, type_of)
     if node.op_type not in _FOLDABLE or any(attribute.ref_attr_name for attribute in node.attribute):
         return None
+    if any(attribute.name == "broadcast" for attribute in node.attribute):
+        return None  # below opset 7, by rules that the evaluator does not know
     feeds = {}
     for name in node.input:
         value = constant(name) if name else None
@@ -97,11 +100,11 @@ def _measure(node: NodeProto, type_of: Callable[[str], TypeProto | None]) -> Arr
     known = type_of(node.input[0])
     if known is None or not known.tensor_type.HasField("shape"):
         return None
-    dims = [d.dim_value if d.HasField("dim_value") else None for d in known.tensor_type.shape.dim]
+    dims = [size(dim) for dim in known.tensor_type.shape.dim]
     if node.op_type == "Shape":
         bounds = {attribute.name: attribute.i for attribute in node.attribute}
         dims = dims[slice(bounds.get("start"), bounds.get("end"))]
-    if None in dims:
+    if not all(isinstance(dim, int) for dim in dims):
         return None
     return numpy.array(dims if node.op_type == "Shape" else math.prod(dims), dtype=numpy.int64)  # type: ignore[arg-type]
 

@@ -249,7 +249,7 @@ class Emitter:
                 made[value.name] = self.emitted[-1][0]
             renamed[value.name] = name
         if self.meaning is None and renamed:
-            bearer = made[next(iter(renamed))]
+            self.meaning = bearer = made[next(iter(renamed))]
             bearer.name, bearer.doc_string = node.name, node.doc_string
             if getattr(node, "metadata_props", None):
                 bearer.metadata_props.extend(node.metadata_props)

@@ -207,7 +207,7 @@ class Engine:
         for attribute, _, graph in subgraphs(node):
             if graph.name.startswith(_DONE):
                 continue
-            facts = Facts(partial(_itself, graph))
+            facts = Facts(partial(_itself, graph), len(graph.node))
             child = Scope(graph, self.session, facts, imports, scope, _path(scope, node, attribute))
             for inner in graph.node:
                 child.wrote(inner, imports.get(opsets.normalise(inner.domain), 1))

@@ -10,7 +10,7 @@ from onnx import AttributeProto, GraphProto, ValueInfoProto
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from onnx import NodeProto, TensorProto, TypeProto
+    from onnx import NodeProto, TensorProto, TensorShapeProto, TypeProto
 
 
 class Facts:
@@ -81,36 +81,3 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:
 def nothing_known() -> Facts:
     """The facts of a graph about which nobody asked inference."""
     return Facts(lambda: None)
-
-
-def is_vaguer(found: TypeProto | None, known: TypeProto) -> bool:
-    """Whether a type says less than what was known before: a rank or a dimension got lost."""
-    if found is None or not found.WhichOneof("value"):
-        return True
-    if known.WhichOneof("value") != "tensor_type" or found.WhichOneof("value") != "tensor_type":
-        return False
-    if not known.tensor_type.HasField("shape"):
-        return False
-    if not found.tensor_type.HasField("shape"):
-        return True
-    pairs = zip(found.tensor_type.shape.dim, known.tensor_type.shape.dim, strict=False)
-    return any(k.HasField("dim_value") and not f.HasField("dim_value") for f, k in pairs)
-
-
-def contradicts(found: TypeProto | None, known: TypeProto) -> bool:
-    """Whether two types cannot both be true of one value."""
-    if found is None or not found.WhichOneof("value"):
-        return False
-    if found.WhichOneof("value") != known.WhichOneof("value"):
-        return True
-    if not found.HasField("tensor_type"):
-        return False
-    f, k = found.tensor_type, known.tensor_type
-    if f.elem_type and k.elem_type and f.elem_type != k.elem_type:
-        return True
-    if not f.HasField("shape") or not k.HasField("shape"):
-        return False
-    if len(f.shape.dim) != len(k.shape.dim):
-        return True
-    pairs = zip(f.shape.dim, k.shape.dim, strict=True)
-    return any(a.HasField("dim_value") and b.HasField("dim_value") and a.dim_value != b.dim_value for a, b in pairs)

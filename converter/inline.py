@@ -14,7 +14,7 @@ from onnx import AttributeProto, GraphProto, NodeProto
 from onnx_convert import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from onnx import FunctionProto
 
@@ -40,6 +40,7 @@ def expand(function: FunctionProto, call: NodeProto, names: Names) -> Iterator[t
         else:
             identities.append((formal, actual))
     renaming = _Renaming(renamed, attributes, names, prefix)
+    renaming.define_all(function.node)
     for node in function.node:
         yield renaming.node(node), imports.get(opsets.normalise(node.domain), 1)
     for formal, actual in identities:
@@ -65,6 +66,12 @@ class _Renaming:
         if name and name not in self.renamed:
             self.renamed[name] = self.names.fresh(f"{self.prefix}/{name}")
         return self.renamed.get(name, "")
+
+    def define_all(self, nodes: Iterable[NodeProto]) -> None:
+        """Names all results before the first is used: a body need not be in order."""
+        for node in nodes:
+            for name in node.output:
+                self.define(name)
 
     def node(self, source: NodeProto) -> NodeProto:
         """A copy of a node of the body with the names and attributes of the call."""
@@ -106,6 +113,7 @@ class _Renaming:
             tensor.name = self.define(tensor.name)
         for sparse in graph.sparse_initializer:
             sparse.values.name = self.define(sparse.values.name)
+        self.define_all(graph.node)
         nodes = [self.node(node) for node in graph.node]
         del graph.node[:]
         graph.node.extend(nodes)

@@ -14,15 +14,12 @@ import onnx.defs
 from onnx import TensorProto
 
 from onnx_convert import opsets
-from onnx_convert.site import dtype_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from onnx import NodeProto, TypeProto
 
-_VARIADIC: Final = onnx.defs.OpSchema.FormalParameterOption.Variadic
-_OPTIONAL: Final = onnx.defs.OpSchema.FormalParameterOption.Optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,6 @@ class Rule:
 
     inputs: tuple[Formal, ...]
     outputs: tuple[Formal, ...]
-    variadic_input: bool
-    variadic_output: bool
     min_input: int
     max_input: int
     min_output: int
@@ -86,8 +81,6 @@ def rule_of(operator: str, opset: int, domain: str) -> Rule | None:
     return Rule(
         inputs=tuple(_formal(p, constraints) for p in schema.inputs),
         outputs=tuple(_formal(p, constraints) for p in schema.outputs),
-        variadic_input=bool(schema.inputs) and schema.inputs[-1].option == _VARIADIC,
-        variadic_output=bool(schema.outputs) and schema.outputs[-1].option == _VARIADIC,
         min_input=schema.min_input,
         max_input=schema.max_input,
         min_output=schema.min_output,
@@ -110,32 +103,6 @@ def is_narrower(operator: str, start: int, stop: int, domain: str) -> bool:
         for old, new in ((before.inputs, after.inputs), (before.outputs, after.outputs))
         for b, a in zip(old, new, strict=False)
     )
-
-
-def type_name(kind: TypeProto) -> str:
-    """A type as schemas spell it: "tensor(float)", "seq(tensor(int64))"; "" if the element type is not known."""
-    which = kind.WhichOneof("value")
-    if which == "tensor_type":
-        return _TENSORS.get(kind.tensor_type.elem_type, "")
-    if which == "sequence_type":
-        inner = type_name(kind.sequence_type.elem_type)
-        return f"seq({inner})" if inner else ""
-    if which == "optional_type":
-        inner = type_name(kind.optional_type.elem_type)
-        return f"optional({inner})" if inner else ""
-    if which == "sparse_tensor_type":
-        return f"sparse_tensor({dtype_name(kind.sparse_tensor_type.elem_type)})"
-    if which == "map_type":
-        inner = type_name(kind.map_type.value_type)
-        return f"map({dtype_name(kind.map_type.key_type)},{inner})" if inner else ""
-    return ""
-
-
-_TENSORS: Final = {
-    number: f"tensor({name.lower()})"
-    for name, number in TensorProto.DataType.items()
-    if number != TensorProto.UNDEFINED
-}
 
 
 @dataclass(frozen=True, slots=True)

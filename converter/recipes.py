@@ -109,7 +109,14 @@ class Recipes:
         return None
 
     def learn(
-        self, key: Key, node: NodeProto, written: list[NodeProto], steps: list[Step], listener: Listener, scope: Scope
+        self,
+        key: Key,
+        node: NodeProto,
+        written: list[NodeProto],
+        bearer: NodeProto | None,
+        steps: list[Step],
+        listener: Listener,
+        scope: Scope,
     ) -> None:
         """Remembers what became of a node, unless that depends on more than was taken down."""
         recipes = self._by_key.setdefault(key, [])
@@ -138,11 +145,9 @@ class Recipes:
             )
             for new in written
         ]
-        named = [index for index, new in enumerate(written) if new.name == node.name]
-        alike = [index for index in named if written[index].op_type == node.op_type]
-        bearer = next(iter(alike or named), -1)
+        place = next((index for index, new in enumerate(written) if new is bearer), -1)
         answers = tuple((what, places[name], answer) for (what, name), answer in listener.answers.items())
-        recipes.append(_Recipe(answers, tuple(templates), bearer, tuple(constants.items()), tuple(steps)))
+        recipes.append(_Recipe(answers, tuple(templates), place, tuple(constants.items()), tuple(steps)))
 
 
 def _write(recipe: _Recipe, node: NodeProto, names: list[str], scope: Scope) -> list[NodeProto]:

@@ -6,12 +6,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from onnx import TensorProto, TypeProto
+from onnx import TensorProto
 
 from onnx_convert import casts, legality, opsets, registry
 from onnx_convert.emitter import Emitter
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, FORMS
-from onnx_convert.site import Value, dtype_name
+from onnx_convert.site import Value
+from onnx_convert.types import dtype_name, tensor_type
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -28,6 +29,7 @@ class Sandwich:
     name: str
     form: str = EXACT
     condition: str = ""
+    bearer: NodeProto | None = None
 
     @property
     def remedy(self) -> str:
@@ -69,12 +71,13 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
         if not name:
             continue
         if dtype:
-            node.scope.declare(value.name, _tensor(carrier))
+            node.scope.declare(value.name, tensor_type(carrier))
             _cast(op, value, dtype, opset)
             op.emitted[-1][0].output[0] = name
         else:
             _rename(op, value.name, name)
     made.nodes = [new for new, _ in op.emitted]
+    made.bearer = op.meaning
     made.name = f"cast through {' and '.join(dict.fromkeys(through))}"
     for new in made.nodes:
         casting = legality.rule_of(new.op_type, opset, opsets.normalise(new.domain))
@@ -120,10 +123,6 @@ def _still_wrong(
         _, carrier = carried.get(rule.formal_output(index).variable, (0, 0))
         types[name] = f"tensor({dtype_name(carrier)})" if carrier else node.scope.spelled(name)
     return legality.check(trial, rule, opset, lambda name: types.get(name, ""))
-
-
-def _tensor(dtype: int) -> TypeProto:
-    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
 
 
 def _rename(op: Emitter, old: str, new: str) -> None:

@@ -16,8 +16,7 @@ from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, 
 
 from onnx_convert import constants, legality, opsets
 from onnx_convert.edits import GraphEdit
-from onnx_convert.facts import is_vaguer
-from onnx_convert.site import dtype_number
+from onnx_convert.types import elements_of, has_shape, is_vaguer, nameless, spelled, tensor_type, type_of_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, Any]
 
+_DEPTH: Final = 64  # constants are made of constants in short chains; a long one is a computation
 _DATA_ELEMENTS: Final = 1024  # inference is shown the elements of axes and shapes, not those of weights
 
 
@@ -101,10 +101,12 @@ class Scope:
         self._written: dict[str, tuple[NodeProto, int]] = {}
         self._sources: dict[str, NodeProto | TensorProto | None] | None = None
         self._constants: dict[str, Array | None] = {}
-        self._shared: dict[tuple[int, tuple[int, ...], bytes], str] = {}
+        self._shared: dict[tuple[int, tuple[int, ...], bytes | tuple[Any, ...]], str] = {}
         self.new_constants: dict[str, TensorProto] = {}
         self.listener: Listener | None = None
         self._said: set[str] | None = None
+        self._spellings: dict[str, str] = {}
+        self._depth = 0
 
     # ---- what adapters write
 
@@ -122,7 +124,7 @@ class Scope:
         """Takes note that an adapter's value takes over the name of a source value."""
         entry = self._written.pop(old)
         known = self._types.pop(old, None)
-        if not _has_shape(known) and new in self._written and not self._infers(entry):
+        if not has_shape(known) and new in self._written and not self._infers(entry):
             known = self._type_of(new)  # a value keeps its type, and nobody will find it out again
         self._types.pop(new, None)
         self._written[new] = entry
@@ -141,7 +143,7 @@ class Scope:
     def share(self, array: Array, hint: str) -> str:
         """The name of a constant with these elements in the scope where new constants go, made if there is none."""
         home = self.constant_home
-        key = (array.dtype.num, array.shape, array.tobytes())
+        key = (array.dtype.num, array.shape, _content(array))
         name = home._shared.get(key)
         if name is None:
             name = self.session.names.fresh(hint)
@@ -213,38 +215,66 @@ class Scope:
         if name in self._types:
             return self._types[name]
         known = self.facts.type_of(name)
-        if name in self._written and not _has_shape(known):
+        if name in self._written and not has_shape(known):
             self._types[name] = known  # a question about itself, through a captured name, ends here
             known = self._infer(name) or known
         if known is None and (tensor := self._new_constant(name)) is not None:
-            known = _tensor_type(tensor.data_type, tensor.dims)
+            known = tensor_type(tensor.data_type, tensor.dims)
         if known is None and self.parent is not None:
             return self.parent.type_of(name)
         self._types[name] = known
         return known
 
     def _spelled(self, name: str) -> str:
-        entry = self._written.get(name)
-        if entry is None or name in self._types:
-            known = self.type_of(name)
-            return legality.type_name(known) if known is not None else ""
-        node, opset = entry
-        rule = legality.rule_of(node.op_type, opset, opsets.normalise(node.domain))
-        if rule is not None:
-            index = list(node.output).index(name)
-            source = rule.source_of(index)
-            if 0 <= source < len(node.input) and node.input[source]:
-                return self.spelled(node.input[source])
-            formal = rule.formal_output(index)
-            if len(formal.types) == 1:
+        path = [name]
+        while (answer := self._spelled_at_once(path[-1])) is None:
+            path.append(self._source_of_type(path[-1]))
+        for passed in path:
+            if answer:
+                self._spellings[passed] = answer
+            if self.listener is not None and passed != name:
+                self.listener.heard("spelled", passed, answer)
+        return answer
+
+    def _spelled_at_once(self, name: str) -> str | None:
+        """A type as far as it is known without looking at other values; None if it is that of another value."""
+        if name in self._spellings:
+            return self._spellings[name]
+        if name in self._written and name not in self._types:
+            if self._source_of_type(name):
+                return None
+            node, opset = self._written[name]
+            rule = legality.rule_of(node.op_type, opset, opsets.normalise(node.domain))
+            formal = rule.formal_output(list(node.output).index(name)) if rule is not None else None
+            if formal is not None and len(formal.types) == 1:
                 return next(iter(formal.types))
         known = self.type_of(name)
-        return legality.type_name(known) if known is not None else ""
+        return spelled(known) if known is not None else ""
+
+    def _source_of_type(self, name: str) -> str:
+        """The value whose type a written one has by its schema, "" if there is none."""
+        node, opset = self._written[name]
+        rule = legality.rule_of(node.op_type, opset, opsets.normalise(node.domain))
+        source = rule.source_of(list(node.output).index(name)) if rule is not None else -1
+        return node.input[source] if 0 <= source < len(node.input) else ""
 
     def _new_constant(self, name: str) -> TensorProto | None:
         return self.constant_home.new_constants.get(name)
 
     def _infer(self, name: str) -> TypeProto | None:
+        """Infers the node that was written for a value; first those that it depends on, which may be a long chain."""
+        waiting, seen = [name], {name}
+        while waiting:
+            node, _ = self._written[waiting[-1]]
+            before = [n for n in used_names(node) if n in self._written and n not in self._types and n not in seen]
+            if before:
+                seen.update(before)
+                waiting += before
+            elif (ready := waiting.pop()) != name:
+                self.type_of(ready)
+        return self._infer_node(name)
+
+    def _infer_node(self, name: str) -> TypeProto | None:
         node, opset = self._written[name]
         domain = opsets.normalise(node.domain)
         schema = opsets.schema_at(node.op_type, opset, domain)
@@ -256,7 +286,9 @@ class Scope:
             types[used] = self.type_of(used) or TypeProto()
             tensor = self.constant_tensor(used)
             if tensor is not None and constants.elements(tensor) <= _DATA_ELEMENTS:
-                data[used] = tensor
+                data[used] = self.session.read(tensor)
+                if self.listener is not None:
+                    self.listener.heard("elements", used, _elements(self._constant(used)))
         imports = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in {**self.imports, domain: opset}.items()]
         try:
             found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
@@ -283,7 +315,7 @@ class Scope:
         for name in node.output:
             if name and name not in self._stated:
                 self._stated.add(name)
-                known = self.type_of(name) or _element_type(self.spelled(name))
+                known = self.type_of(name) or type_of_elements(self.spelled(name))
                 if known is not None:
                     self.edit.value_info.append(ValueInfoProto(name=name, type=nameless(known)))
 
@@ -311,7 +343,7 @@ class Scope:
         if tensor is not None:
             tensor = self.session.read(tensor)
             known = tensor.data_location != TensorProto.EXTERNAL  # an in-memory model does not say where its data are
-            found: Array | None = numpy_helper.to_array(tensor) if known else None
+            found: Array | None = elements_of(tensor) if known else None
         else:
             producer, imports = self._producer(name), self.imports
             if name in self._written:
@@ -321,7 +353,10 @@ class Scope:
                 local = name in self._find_sources()
                 return self.parent.constant(name) if self.parent is not None and not local else None
             self._constants[name] = None  # a cycle of names ends here
-            found = constants.fold(producer, self.constant, self.type_of, imports)
+            self._depth += 1
+            deep = self._depth > _DEPTH
+            found = None if deep else constants.fold(producer, self.constant, self.type_of, imports)
+            self._depth -= 1
         self._constants[name] = found
         return found
 
@@ -384,39 +419,13 @@ class Scope:
         return node.name or next((name for name in node.output if name), "")
 
 
-def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes] | None:
-    return None if array is None else (array.dtype.str, array.shape, array.tobytes())
+def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes | tuple[Any, ...]] | None:
+    return None if array is None else (array.dtype.str, array.shape, _content(array))
 
 
-def _element_type(spelled: str) -> TypeProto | None:
-    """A tensor type of unknown shape."""
-    if not spelled.startswith("tensor("):
-        return None
-    return TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype_number(spelled[7:-1])))
-
-
-def nameless(kind: TypeProto) -> TypeProto:
-    """A type without the names that inference makes up for unknown dimensions."""
-    clean = TypeProto()
-    clean.CopyFrom(kind)
-    if clean.HasField("tensor_type"):
-        for dim in clean.tensor_type.shape.dim:
-            if dim.dim_param.startswith("unk__"):
-                dim.ClearField("dim_param")
-    return clean
-
-
-def _has_shape(known: TypeProto | None) -> bool:
-    if known is None:
-        return False
-    return bool(known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape"))
-
-
-def _tensor_type(dtype: int, dims: Any) -> TypeProto:
-    found = TypeProto()
-    found.tensor_type.elem_type = dtype
-    found.tensor_type.shape.dim.extend(onnx.TensorShapeProto.Dimension(dim_value=d) for d in dims)
-    return found
+def _content(array: Array) -> bytes | tuple[Any, ...]:
+    """The elements as something to compare; the bytes of strings would be their addresses."""
+    return tuple(array.ravel()) if array.dtype.hasobject else array.tobytes()
 
 
 def used_names(node: NodeProto) -> set[str]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
 import onnx
-from onnx import AttributeProto, TensorProto, numpy_helper
+from onnx import AttributeProto
 
 from onnx_convert import opsets
 from onnx_convert.attributes import attribute_value
+from onnx_convert.types import dtype_name, dtype_number, elements_of, size
 
 if TYPE_CHECKING:
     import numpy
@@ -28,16 +29,6 @@ T = TypeVar("T")
 
 _GIVE_SHAPES: Final = "give the model's inputs shapes, or run shape inference on it first"
 _FOLD: Final = "make it a constant (fold constants first), or choose an opset on this side of the boundary"
-
-
-def dtype_name(dtype: int) -> str:
-    """The name of a TensorProto.DataType as operator schemas spell it: 1 is "float", 16 is "bfloat16"."""
-    return str(TensorProto.DataType.Name(dtype)).lower()
-
-
-def dtype_number(name: str) -> int:
-    """The TensorProto.DataType of that name, in upper or lower case."""
-    return int(TensorProto.DataType.Value(name.upper()))
 
 
 class Refuse(Exception):
@@ -87,9 +78,7 @@ class Value:
         known = self.type
         if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
             return None
-        return tuple(
-            d.dim_value if d.HasField("dim_value") else d.dim_param or None for d in known.tensor_type.shape.dim
-        )
+        return tuple(size(dim) for dim in known.tensor_type.shape.dim)
 
     @property
     def rank(self) -> int | None:
@@ -245,7 +234,7 @@ class Node:
 
     def tensor(self, name: str) -> numpy.ndarray[Any, Any]:
         """The elements of a TENSOR attribute that has to be there."""
-        return numpy_helper.to_array(self.scope.session.read(self.attr(name)))
+        return elements_of(self.scope.session.read(self.attr(name)))
 
     def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
         """This node cannot cross: says why, and what the user can do."""

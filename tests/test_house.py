@@ -93,7 +93,7 @@ ROWS = (
     ("facts", "site", "attributes"),
     ("modelfile", "files", "layout", "wire"),
     ("registry",),
-    ("opsets", "report", "runtimes", "differences", "sources"),
+    ("types", "opsets", "report", "runtimes", "differences", "sources"),
     ("errors",),
 )
 ROW_OF = {f"onnx_convert.{room}": number for number, row in enumerate(ROWS) for room in row}
@@ -123,7 +123,7 @@ def test_arrows_point_one_way(path: Path) -> None:
             assert ROW_OF[known] >= ROW_OF[room], f"{name} lies further out"
 
 
-ADAPTERS_KNOW = {"registry", "site", "emitter", "casts", "opsets", "adapters", "constants"}
+ADAPTERS_KNOW = {"registry", "site", "types", "emitter", "casts", "opsets", "adapters", "constants"}
 
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if "adapters" in p.relative_to(ROOT).parts[:1]], ids=shown)

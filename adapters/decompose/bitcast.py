@@ -15,7 +15,7 @@ import numpy
 from onnx_convert.adapters.decompose.bits import DOUBLE, FLOAT16, in_dtype, is_signed, width_of
 from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_name, dtype_number
+from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

@@ -16,7 +16,7 @@ import numpy
 
 from onnx_convert.adapters.shapes import FLOAT, INT64
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_name, dtype_number
+from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

@@ -48,7 +48,7 @@ def contract_pair_by_pair(node: Node, op: Emitter) -> Value:
 
 
 def labels_of(node: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """The labels of each operand and of the result; the axes of an ellipsis are called "-1", "-2", ... from their end."""
+    """The labels of each operand and of the result; the axes of an ellipsis count from their end: "-1", "-2", ..."""
     equation = node.attr("equation").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -131,13 +131,13 @@ def _multiplied(op: Emitter, a: Operand, b: Operand, needed: Collection[str]) ->
     batch = [label for label in both if label in needed]
     summed = [label for label in both if label not in needed]
     ours, theirs = ([label for label in x.labels if label not in both] for x in (a, b))
+    op.equivalent(_ORDER)
     if not summed:
         order = (*batch, *ours, *theirs)
         return Operand(op.Mul(_aligned(op, a, order), _aligned(op, b, order)), order)
     left, right = _transposed(op, a, [*batch, *ours, *summed]), _transposed(op, b, [*batch, *summed, *theirs])
     rows = _grouped(op, left, len(batch), len(ours), len(summed))
     columns = _grouped(op, right, len(batch), len(summed), len(theirs))
-    op.equivalent(_ORDER)
     made = op.MatMul(rows, columns)
     return Operand(_ungrouped(op, made, left, right, len(batch), len(ours), len(theirs)), (*batch, *ours, *theirs))
 

@@ -60,9 +60,9 @@ def gather_updates_by_place(node: Node, op: Emitter) -> Value:
     elements, sizes = flat(op, x), fixed(x.shape)
     both = op.at(4).Concat(elements, updates, axis=0)
     if target.constant is not None and sizes is not None and prod(sizes) <= WRITTEN:
-        source = numpy.arange(prod(sizes))
-        source[target.constant] = prod(sizes) + numpy.arange(len(target.constant))
-        return like(op, op.Gather(both, op.const(source)), x)
+        chosen = numpy.arange(prod(sizes))
+        chosen[target.constant] = prod(sizes) + numpy.arange(len(target.constant))
+        return like(op, op.Gather(both, op.const(chosen)), x)
     own = places(op, elements, 0)
     target = op.at(4).Concat(op.const([-1]), target, axis=0)  # nobody's place, so that there always is a target
     hits = op.Cast(op.Equal(op.at(10).Unsqueeze(own, axes=[1]), target), to=DOUBLE)
@@ -131,6 +131,6 @@ def _rows(op: Emitter, data: Value, indices: Value) -> tuple[Value, Value, Value
     if depth == 1:
         return data, op.at(10).Squeeze(target, axes=[last]), rest
     target = op.at(10).ReduceSum(op.at(7).Mul(target, strides(op, named)), axes=[last], keepdims=0)
-    sizes = (None, *others) if others is not None else None
-    merged = into(op, data, sizes, lambda: op.at(4).Concat(product(op, named), rest, axis=0))
-    return merged, target, rest
+    merged = (None, *others) if others is not None else None
+    rows = into(op, data, merged, lambda: op.at(4).Concat(product(op, named), rest, axis=0))
+    return rows, target, rest

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.shapes import FLOAT
 from onnx_convert.registry import downgrade, impossible
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

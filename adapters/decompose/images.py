@@ -27,7 +27,7 @@ from onnx_convert.adapters.shapes import (
     working_dtype,
 )
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
@@ -108,25 +108,32 @@ def gather_samples(node: Node, op: Emitter) -> Value:
         )
     op.equivalent("the interpolation is written out, and may round otherwise")
     x, dtype = node.input(0), node.dtype(0)
-    work, shape = working_dtype(dtype), op.Shape(x)
-    height, width, channels = (part(op, shape, axis, axis + 1) for axis in (2, 3, 1))
+    work = working_dtype(dtype)
+    height, width, channels = (_length(op, x, axis) for axis in (2, 3, 1))
     regions = op.Mul(cast(op, node.input(1), work), op.const(node.attr("spatial_scale"), work))
     rows = _samples(node, op, regions, 1, node.attr("output_height"), height, work, [3, 4])
     columns = _samples(node, op, regions, 0, node.attr("output_width"), width, work, [1, 2])
     image = op.Unsqueeze(op.Cast(node.input(2), to=INT64), axes=[1, 2, 3, 4])
-    known = known_size(x, 1)
-    target = op.const([-1, known]) if known is not None else op.Concat(op.const([-1]), channels, axis=0)
+    known = channels.constant
+    target = op.Concat(op.const([-1]), channels, axis=0) if known is None else op.const([-1, *known])
     pixels = op.Reshape(op.Transpose(x, perm=[0, 2, 3, 1]), target)
+    first = op.Mul(image, height)
+    lines = [(op.Mul(op.Add(first, row), width), weight) for row, weight in rows]
     terms = []
-    for (row, high), (column, wide) in product(rows, columns):
-        place = op.Add(op.Mul(op.Add(op.Mul(image, height), row), width), column)
-        weight = op.Unsqueeze(op.Mul(high, wide), axes=[5])
-        terms.append(op.Mul(cast(op, op.Gather(pixels, place, axis=0), work), weight))
+    for (line, high), (column, wide) in product(lines, columns):
+        elements = cast(op, op.Gather(pixels, op.Add(line, column), axis=0), work)
+        terms.append(op.Mul(elements, op.Unsqueeze(op.Mul(high, wide), axes=[5])))
     if node.attr("mode") == "max":  # of the weighed elements, as every runtime has it
         y = op.ReduceMax(op.Max(*terms), axes=[2, 4], keepdims=0)
     else:
         y = op.ReduceMean(op.Sum(*terms), axes=[2, 4], keepdims=0)
     return cast(op, op.Transpose(y, perm=[0, 3, 1, 2]), dtype)
+
+
+def _length(op: Emitter, x: Value, axis: int) -> Value:
+    """A size, as a vector of one element."""
+    known = known_size(x, axis)
+    return part(op, op.Shape(x), axis, axis + 1) if known is None else op.const([known])
 
 
 def _samples(
@@ -142,10 +149,10 @@ def _samples(
     extent = op.Max(op.Sub(end, start), one)
     parts = (numpy.arange(bins)[:, None] + (numpy.arange(ratio) + 0.5) / ratio) / bins
     at = op.Add(op.Unsqueeze(start, axes=[2]), op.Mul(op.Unsqueeze(extent, axes=[2]), op.const(parts[None], dtype)))
-    size = op.Cast(length, to=dtype)
+    size = op.Cast(length, to=dtype) if length.constant is None else op.const(length.constant, dtype)
     outside = op.Or(op.Less(at, op.const(-1, dtype)), op.Greater(at, size))
     seen = op.Cast(op.Not(outside), to=dtype)
-    last = op.Sub(size, one)
+    last = op.Sub(size, one) if length.constant is None else op.const(length.constant - 1, dtype)
     inside = op.Min(op.Max(at, zero), last)
     low = op.Floor(inside)
     after = op.Sub(inside, low)
@@ -162,20 +169,23 @@ def _samples(
 @downgrade("MaxUnpool", at=9)
 def find_the_source_of_each_element(node: Node, op: Emitter) -> Value:
     """An element of the output is the one whose index names it, or 0; windows that do not overlap have one each."""
-    x, given = node.input(0), node.optional_input(2)
-    if given is not None:
-        op.conditional("`output_shape` is what kernel, strides and pads lead to: runtimes disagree on anything else")
-    shape = _sizes(x)
+    shape = _sizes(node.input(0))
     if shape is None:
         node.refuse("the shape of X is not known", "give the model's inputs shapes", unknown=True)
     axes, kernel = len(shape) - 2, node.attr("kernel_shape")
     pads, strides = node.attr("pads") or [0] * 2 * axes, node.attr("strides") or [1] * axes
-    if strides == kernel and not any(pads):
-        return _compared_in_windows(node, op, shape, kernel)
     sizes = [
         (size - 1) * stride + width - before - after
         for size, stride, width, before, after in zip(shape[2:], strides, kernel, pads[:axes], pads[axes:], strict=True)
     ]
+    if (given := node.optional_input(2)) is not None:
+        condition = "`output_shape` is what kernel, strides and pads lead to"
+        if given.constant is None:
+            op.conditional(f"{condition}: runtimes disagree on anything else")
+        elif given.constant.tolist() != [*shape[:2], *sizes]:
+            node.refuse(f"runtimes disagree on indices unless {condition}", "pad the output by an operator of its own")
+    if strides == kernel and not any(pads):
+        return _compared_in_windows(node, op, shape, kernel)
     return op.Reshape(_matched(node, op, prod(shape[:2]) * prod(sizes)), op.const([*shape[:2], *sizes]))
 
 

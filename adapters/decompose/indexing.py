@@ -52,7 +52,7 @@ def compare_row_and_column(node: Node, op: Emitter) -> Value:
     x, k, sizes = node.input(0), node.attr("k"), fixed(node.input(0).shape)
     dtype = node.attr("dtype") or node.dtype(0)
     if sizes is not None and prod(sizes) <= WRITTEN:
-        return op.const(numpy.eye(*sizes, k=k), dtype)
+        return op.const(numpy.eye(sizes[0], sizes[1], k=k), dtype)
     rows = places(op, x, 0)
     rows = op.at(10).Unsqueeze(op.Add(rows, op.const(k)) if k else rows, axes=[1])
     equal = op.Equal(rows, places(op, x, 1))
@@ -116,7 +116,7 @@ def compare_with_every_class(node: Node, op: Emitter) -> Value:
     indices, depth, values, axis = node.input(0), node.input(1).constant, node.input(2), node.attr("axis")
     size = op.const([int(depth.item())]) if depth is not None else vector(op, wide(op, node.input(1)))
     classes = op.const(range(int(depth.item()))) if depth is not None else count_up(op, size)
-    named = from_the_start(op, indices, size)
+    named = from_the_start(op, indices, scalar(op, size) if indices.rank == 0 else size)
     if indices.rank is None:
         shape = op.Shape(indices)
         before, after = (part(op, shape, 0, axis), [part(op, shape, axis)]) if axis >= 0 else (shape, [])

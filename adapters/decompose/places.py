@@ -25,7 +25,7 @@ from onnx_convert.adapters.shapes import (
     reshape,
     size_at,
 )
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

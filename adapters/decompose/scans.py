@@ -8,20 +8,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
 from onnx_convert.adapters.decompose.places import fixed, is_negative, places, vector, wide
 from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, non_negative, part, product, reshape
 from onnx_convert.registry import downgrade
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy
+
     from onnx_convert.emitter import Emitter, Outcome
     from onnx_convert.site import Dim, Node, Value
 
+HALVES: Final = (dtype_number("float16"), dtype_number("bfloat16"))
 _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 
 # ---- CumSum, CumProd
@@ -30,9 +34,16 @@ _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 @downgrade("CumSum", at=11)
 @downgrade("CumProd", at=26)
 def scan_along_axis(node: Node, op: Emitter) -> Value:
-    """A Scan carries what is summed or multiplied so far. Where axis or rank are only known at run time, the axes
-    before and behind it become one each."""
+    """A Scan carries what is summed or multiplied so far, halves in float. Where axis or rank are only known at run
+    time, the axes before and behind it become one each."""
     x, axis = node.input(0), node.input(1).constant
+    if node.dtype(0) in HALVES:
+        op.equivalent("how sums and products of halves are rounded is not specified")
+        return op.Cast(_along(node, op, op.Cast(x, to=FLOAT), axis), to=node.dtype(0))
+    return _along(node, op, x, axis)
+
+
+def _along(node: Node, op: Emitter, x: Value, axis: numpy.ndarray[Any, Any] | None) -> Value:
     if x.rank == 1 or (axis is not None and x.rank is not None):
         return _scanned(node, op, x, 0 if axis is None else int(axis.item()) % x.rank)
     shape = op.Shape(x)
@@ -59,7 +70,7 @@ def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
     if x.shape is not None and 0 in x.shape:
         return x
     backwards, exclusive, neutral = node.attr("reverse"), node.attr("exclusive"), _COMBINE[node.operator][1]
-    sizes, first = x.shape, op.const(neutral, node.dtype(0))
+    sizes, first = x.shape, op.const(neutral, x.dtype or node.dtype(0))
     rest = None if sizes is None else (*sizes[:axis], *sizes[axis + 1 :])
     known = fixed(rest)
     if known is None:
@@ -80,7 +91,7 @@ def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
 def _scan(
     node: Node, op: Emitter, first: Value, x: Value, axis: int, rest: Sequence[Dim] | None, *, exclusive: bool
 ) -> Value:
-    element = TypeProto(tensor_type=TypeProto.Tensor(elem_type=node.dtype(0)))
+    element = TypeProto(tensor_type=TypeProto.Tensor(elem_type=first.dtype))
     element.tensor_type.shape.SetInParent()
     for size in [None] * 2 if rest is None else rest:
         element.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)

@@ -27,7 +27,7 @@ from onnx_convert.adapters.shapes import (
     working_dtype,
 )
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_number
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

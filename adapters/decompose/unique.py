@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from onnx_convert.adapters.decompose.places import DOUBLE, flat, places
 from onnx_convert.adapters.shapes import FLOAT, INT64, are_zero, part
 from onnx_convert.registry import downgrade
-from onnx_convert.site import dtype_name
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter

@@ -22,7 +22,6 @@ COMPRESS: list[Row] = [
         7,
         "(float[2,3] x, bool[2] c) => (float[K,3] y) { y = Compress<axis=0>(x, c) }",
         feeds={"c": [False, False]},
-        may_refuse={"ranks": "rank"},
     ),
     rewrites(
         "Compress flat, with a short condition",
@@ -89,6 +88,13 @@ ONE_HOT += [
         8,
         "(int64[1] i, int64[2] v) => (int64[1,4] y) <int64[1] d = {4}> { y = OneHot(i, d, v) }",
         feeds={"i": [3]},
+    ),
+    rewrites(
+        "OneHot of a scalar",
+        11,
+        8,
+        "(int64 i, int64 d, float[2] v) => (float[D] y) { y = OneHot(i, d, v) }",
+        feeds={"i": -1, "d": 4},
     ),
     rewrites(
         "OneHot of what is no class",

@@ -6,7 +6,7 @@ from __future__ import annotations
 from boundaries.rows import Row, rewrites
 
 EXACT = {"exact": True}
-LOOP = {"branch": "captured"}
+HALVES = {"float16": "equivalent"}
 
 
 def running(operator: str, x: str, axis: int, attributes: str = "", dtype: str = "float") -> str:
@@ -16,12 +16,19 @@ def running(operator: str, x: str, axis: int, attributes: str = "", dtype: str =
 
 SUMS: list[Row] = [
     rewrites("CumSum", 11, 10, running("CumSum", "2,5", 1), into=["Expand", "Scan"], options=EXACT),
-    rewrites("CumSum of a vector", 14, 7, running("CumSum", "5", 0), options=EXACT),
+    rewrites("CumSum of a vector", 14, 7, running("CumSum", "5", 0), options=EXACT, may_refuse=HALVES),
     rewrites("CumSum from the end", 11, 9, running("CumSum", "2,3,4", -2, "<reverse=1>"), options=EXACT),
     rewrites("CumSum without itself", 11, 8, running("CumSum", "3,4", 0, "<exclusive=1>"), options=EXACT),
-    rewrites("CumSum of what follows", 14, 8, running("CumSum", "3,4", -1, "<exclusive=1, reverse=1>"), options=EXACT),
+    rewrites(
+        "CumSum of what follows",
+        14,
+        8,
+        running("CumSum", "3,4", -1, "<exclusive=1, reverse=1>"),
+        options=EXACT,
+        may_refuse=HALVES,
+    ),
     rewrites("CumSum of integers", 14, 9, running("CumSum", "3,4", 0, dtype="int32"), options=EXACT),
-    rewrites("CumSum of nothing", 14, 9, running("CumSum", "2,0", 1, dtype="int64"), may_refuse={"ranks": "rank"}),
+    rewrites("CumSum of nothing", 14, 9, running("CumSum", "2,0", 1, dtype="int64")),
     rewrites(
         "CumSum along a computed axis",
         14,
@@ -29,12 +36,13 @@ SUMS: list[Row] = [
         "(float[2,3,4] x, int32 a) => (float[2,3,4] y) { y = CumSum(x, a) }",
         feeds={"a": -2},
         options=EXACT,
+        may_refuse=HALVES,
     ),
     rewrites("CumProd", 26, 25, running("CumProd", "2,5", 1), into=["Expand", "Scan"]),
     rewrites("CumProd of what follows", 26, 13, running("CumProd", "3,4", -1, "<exclusive=1, reverse=1>")),
 ]
 
-BODY = "body (float[2] s, float[2] x) => (float[2] t, float[2] z) { t = Add(s, x) z = Mul(t, x) }"
+BODY = "body (float[2] p, float[2] q) => (float[2] r, float[2] v) { r = Add(p, q) v = Mul(r, q) }"
 
 SCANS: list[Row] = [
     rewrites(
@@ -48,7 +56,8 @@ SCANS: list[Row] = [
         "Scan of one member",
         9,
         7,
-        f"(float[2] s, float[4,2] x) => (float[2] t, float[4,2] z) {{ t, z = Scan<num_scan_inputs=1, body={BODY}>(s, x) }}",
+        "(float[2] s, float[4,2] x) => (float[2] t, float[4,2] z)"
+        f" {{ t, z = Scan<num_scan_inputs=1, body={BODY}>(s, x) }}",
     ),
     rewrites(
         "Scan from the end",

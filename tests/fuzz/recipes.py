@@ -128,6 +128,7 @@ FITTING: dict[str, Callable[[np.ndarray], bool]] = {
     **dict.fromkeys(("Log", "Sqrt", "Pow", "Acosh"), lambda a: bool(np.all(a > 0)) and bool(np.all(a < 8))),
     **dict.fromkeys(("Asin", "Acos", "Atanh"), lambda a: bool(np.all(abs(a) < 1))),
     "BitShift": _shiftable,
+    "Shrink": lambda a: bool(a.dtype != np.float64),  # which onnxruntime computes in float32
 }
 FRESH: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     **dict.fromkeys(("Div", "Reciprocal", "Log", "Sqrt", "Pow", "Acosh"), _positive),

@@ -33,8 +33,8 @@ def main(arguments: list[str] | None = None) -> int:
     for seed in range(asked.seed, asked.seed + asked.count):
         if time.monotonic() - started > asked.seconds:
             break
-        sys.stderr.write(f"\r{seed}")  # whoever dies here dies of this seed
-        sys.stderr.flush()
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{seed}")
         for trial, verdict in judged(seed, tally):
             outcomes[verdict.outcome] += 1
             if verdict.outcome == FAILED:
