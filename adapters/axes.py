@@ -31,7 +31,7 @@ def squeeze_axes_to_attribute(node: Node, op: Emitter) -> Value:
     if axes is None:
         return op.same(x)
     known = axes.constant
-    return _squeeze(op, x, axes) if known is None else op.same(x, axes=known.ravel().tolist())
+    return _squeeze(op, x, axes) if known is None else op.same(x, axes=sorted(known.ravel().tolist()))
 
 
 @downgrade("Unsqueeze", at=13)
@@ -63,7 +63,7 @@ def squeeze_positive_axes(node: Node, op: Emitter) -> Value:
     """Negative axes count from the end of a known rank; of an unknown one, all before them becomes one dimension."""
     x, axes = node.input(0), node.attr("axes")
     if not axes or min(axes) >= 0:
-        return op.same()
+        return op.same(axes=sorted(axes)) if axes else op.same()
     if x.rank is not None:
         return op.same(axes=sorted(axis % x.rank for axis in axes))
     if max(axes) >= 0:

@@ -23,6 +23,7 @@ from onnx_convert.layout import External
 from onnx_convert.planner import Planner
 from onnx_convert.reach import Reach
 from onnx_convert.report import Report
+from onnx_convert.targets import Stamps, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from onnx_convert.runtimes import Runtime
 
 Model = Any  # a path, bytes, a ModelProto or an onnx_ir.Model
-Target = int | str | Mapping[str, int | str]
 
 
 class Conversion:
@@ -85,6 +85,8 @@ class Conversion:
         called with bytes done, all bytes, and the file's name. Raises UsageError, InvalidModelError (data files that
         are not there) and OSError.
         """
+        if external not in {kind.value for kind in External}:
+            raise UsageError(f"external is 'keep', 'save' or 'embed', not {external!r}")
         started = time.perf_counter()
         written = modelfile.write(
             self._proto,
@@ -235,9 +237,9 @@ def inspect(
     source, proto, _ = _open(model)
     try:
         where = _shown(model)
-        imports = _imports(proto, where)
-        reach = _reach(proto, request, _reader(source), imports, structure.examine(proto, where).names)
-        description = describe.describe(proto, imports, reach, where)
+        stamps = Stamps(proto, where)
+        reach = _reach(proto, request, _reader(source), stamps, structure.examine(proto, where).names)
+        description = describe.describe(proto, stamps.main, reach, where)
     finally:
         if source is not None:
             source.close()
@@ -258,18 +260,16 @@ def _plan(
     proto: ModelProto, request: _Request, read: Callable[[TensorProto], TensorProto], where: str
 ) -> tuple[Report, ModelEdit]:
     """The report and the edit for a model that is only read; RefusedError if there is no way."""
-    imports = _imports(proto, where)
+    stamps = Stamps(proto, where)
+    imports = stamps.main
     runtime = request.runtime
     report = Report(source=where, ir_version_before=proto.ir_version)
     report.opsets_before = {opsets.shown(domain): version for domain, version in imports.items()}
-    target = _target(runtime.opsets_for(report.opsets_before) if runtime else request.to, imports)
+    target = stamps.resolve(runtime.opsets_for(report.opsets_before) if runtime else request.to)
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     census = structure.examine(proto, where)
     report.nodes_before = census.nodes
-    rising = all(target[domain] >= version for domain, version in imports.items() if domain in target)
-    if opsets.AI_ONNX not in target:  # what adapters of other domains write
-        target[opsets.AI_ONNX] = opsets.opset_of_ml(target.get(opsets.AI_ONNX_ML, 1))
-    moved = any(imports.get(domain) != version for domain, version in target.items() if domain in imports)
+    moved, rising = stamps.moves(target), stamps.rises(target)
     ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)
     if runtime is not None:
         raised = target[""] > imports.get("", target[""])
@@ -289,7 +289,7 @@ def _plan(
         nodes = (node for body in edit.bodies for graph in body.walk() for node in graph.nodes)
         report.warnings += runtime.without_kernel(((n.domain, n.op_type) for n in nodes), report.opsets_after)
     if report.refusals:
-        reach = _reach(proto, request, read, imports, census.names)
+        reach = _reach(proto, request, read, stamps, census.names)
         raise RefusedError(report.refusals, report, reach.nearest(target[""], report.refusals))
     if edit.any_change or (moved and not rising):
         known = planner.facts if planner.asked else None
@@ -298,6 +298,7 @@ def _plan(
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
     added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()
     report.opsets_after |= {opsets.shown(domain): target[domain] for domain in added if domain in target}
+    report.touched = edit.any_change or moved
     report.ir_version_after = ir_version
     report.nodes_after = edit.count()
     return report, edit
@@ -307,66 +308,17 @@ def _reach(
     proto: ModelProto,
     request: _Request,
     read: Callable[[TensorProto], TensorProto],
-    imports: dict[str, int],
+    stamps: Stamps,
     names: set[str],
 ) -> Reach:
+    """How far the model can be carried, whatever other domains were asked for as well."""
+
+    def target(opset: int) -> dict[str, int]:
+        others = request.to if isinstance(request.to, Mapping) else {}
+        return stamps.resolve({**others, opsets.AI_ONNX: opset})
+
     keep = request.keep_functions
-    return Reach(proto, imports, lambda o: _target(o, imports), request.options, read, names, keep_functions=keep)
-
-
-def _imports(proto: ModelProto, where: str) -> dict[str, int]:
-    """The opset of each domain that a model imports; opset 1 where it is too old to say."""
-    found: dict[str, int] = {}
-    for entry in proto.opset_import:
-        domain = opsets.normalise(entry.domain)
-        if found.setdefault(domain, entry.version) != entry.version:
-            raise InvalidModelError(f"{opsets.shown(domain)} is imported at two opsets", where=where)
-        if entry.version < 1:
-            raise InvalidModelError(f"opset {entry.version} of {opsets.shown(domain)} does not exist", where=where)
-        if opsets.is_known(domain) and entry.version > opsets.latest(domain):
-            raise InvalidModelError(
-                f"opset {entry.version} of {opsets.shown(domain)} is newer than the installed onnx {onnx.__version__} "
-                f"knows ({opsets.latest(domain)}); a newer onnx may know it",
-                where=where,
-            )
-    if not found:
-        found[opsets.AI_ONNX] = 1  # IR versions 1 and 2 have no imports
-    return found
-
-
-def _target(to: Target | None, imports: dict[str, int]) -> dict[str, int]:
-    """The opset that each domain goes to. Domains that stay are there too if their operators are known."""
-    asked: dict[str, int | str] = {}
-    if isinstance(to, Mapping):
-        asked = {opsets.normalise(domain): version for domain, version in to.items()}
-    elif to is not None:
-        asked = {opsets.AI_ONNX: to}
-    target = {domain: version for domain, version in imports.items() if opsets.is_known(domain)}
-    for domain, version in asked.items():
-        if not opsets.is_known(domain):
-            plugins.load()
-            if not registry.has_domain(domain):
-                raise UsageError(f"no adapter is registered for domain {domain!r}")
-        target[domain] = _version(domain, version)
-    if opsets.AI_ONNX in asked and opsets.AI_ONNX_ML in imports and opsets.AI_ONNX_ML not in asked:
-        target[opsets.AI_ONNX_ML] = opsets.ml_opset_of(target[opsets.AI_ONNX])
-    return target
-
-
-def _version(domain: str, version: int | str) -> int:
-    if version == "latest":
-        if not opsets.is_known(domain):
-            raise UsageError(f"what the latest opset of {domain!r} is, only its authors know: give a number")
-        return opsets.latest(domain)
-    if isinstance(version, bool) or not isinstance(version, int):
-        raise UsageError(f"{version!r} is not an opset: give a number or 'latest'")
-    if version < 1 or (opsets.is_known(domain) and version > opsets.latest(domain)):
-        newest = opsets.latest(domain) if opsets.is_known(domain) else "..."
-        raise UsageError(
-            f"there is no opset {version} of {opsets.shown(domain)}: the installed onnx {onnx.__version__} "
-            f"knows 1 to {newest}"
-        )
-    return version
+    return Reach(proto, stamps.main, target, request.options, read, names, keep_functions=keep)
 
 
 def _request(

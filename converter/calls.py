@@ -126,7 +126,7 @@ def _common(types: list[TypeProto | None]) -> TypeProto | None:
     return agreed
 
 
-def used_names(model: ModelProto) -> set[str]:
+def names_in_use(model: ModelProto) -> set[str]:
     """Every name that a node or a graph output uses."""
     names: set[str] = set()
     bodies: list[GraphProto | FunctionProto] = [model.graph, *model.functions]

@@ -54,7 +54,9 @@ class GraphEdit:
     def any_change(self) -> bool:
         """Whether anything is different in this graph or below it."""
         return any(
-            edit.changed or edit.constants or edit.inputs or edit.dropped or edit.value_info for edit in self.walk()
+            edit.changed
+            or any((edit.constants, edit.inputs, edit.dropped, edit.value_info, edit.refined, edit.forgotten))
+            for edit in self.walk()
         )
 
 
@@ -101,7 +103,7 @@ def function_key(function: FunctionProto) -> FunctionKey:
     return function.domain, function.name, getattr(function, "overload", "")
 
 
-def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], body: GraphEdit | None) -> None:
+def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], *bodies: GraphEdit | None) -> None:
     """Writes opset versions into the imports of a model or function, and adds those that its new nodes need."""
     imported = set()
     for entry in holder.opset_import:
@@ -109,7 +111,7 @@ def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], body: Gr
         imported.add(domain)
         if domain in versions:
             entry.version = versions[domain]
-    for edit in body.walk() if body else ():
+    for edit in (nested for body in bodies if body is not None for nested in body.walk()):
         for domain, version in edit.domains.items():
             if domain not in imported:
                 imported.add(domain)
@@ -125,7 +127,7 @@ def apply(edit: ModelEdit, model: ModelProto) -> None:
     for index in reversed(range(len(model.functions))):
         if function_key(model.functions[index]) in edit.removed_functions:
             del model.functions[index]
-    stamp(model, edit.opsets, edit.graph)
+    stamp(model, edit.opsets, edit.graph, *edit.training)
     if edit.ir_version:
         model.ir_version = edit.ir_version
 

@@ -185,6 +185,10 @@ class Emitter:
             raise InternalError("the nodes of a subgraph are all written for one opset", node=self._base)
         graph.node.extend(new for new, _ in op.emitted)
         graph.initializer.extend(inner.new_constants.values())
+        if op.form == CONDITIONAL:
+            self.conditional(op.condition)
+        elif op.form == EQUIVALENT:
+            self.equivalent(op.condition)
         if self.scope.listener is not None:
             self.scope.listener.general = False  # too much was asked in there
         return graph
@@ -241,6 +245,7 @@ class Emitter:
                 continue
             value = values[index] if index < len(values) else None
             if value is None and not self.scope.is_read(name):
+                self.scope.edit.forgotten.add(name)
                 continue
             if value is None:
                 raise InternalError(f"no value for output {name!r}", adapter=adapter, node=node.name)
@@ -274,7 +279,8 @@ class Emitter:
 
     def conditional(self, condition: str) -> None:
         """Declares that the rewrite is right only if a condition holds that the data decides."""
-        self.form, self.condition = CONDITIONAL, condition
+        known = self.condition if self.form == CONDITIONAL else ""
+        self.form, self.condition = CONDITIONAL, f"{known}, and {condition}" if known else condition
 
 
 def _scalar(dtype: int) -> TypeProto:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, NodeProto, TensorProto
 
 from onnx_convert import constants, edits, legality, opsets, registry
 from onnx_convert.carrier import Carried, Carrier
 from onnx_convert.errors import Refusal
-from onnx_convert.facts import Facts, subgraphs
+from onnx_convert.facts import Facts, subgraphs, used_names
 from onnx_convert.irversion import INPUTS_ONLY
-from onnx_convert.scope import Scope, Session, used_names
+from onnx_convert.scope import Scope, Session
 from onnx_convert.site import Refuse
 
 if TYPE_CHECKING:
@@ -135,17 +135,21 @@ class Engine:
         scope.edit.constants += [tensor for name, tensor in scope.new_constants.items() if name in used]
 
     def _hoist(self, scope: Scope) -> None:
-        """Moves the initializers of a subgraph to the main graph, which alone has any up to IR version 3."""
-        home = scope.constant_home
-        taken = {tensor.name for tensor in (*home.graph.initializer, *home.edit.constants)}
+        """Moves the initializers of a subgraph to the main graph, which alone has any up to IR version 3.
+
+        Other branches may use the names for something else, so the initializers get new ones.
+        """
+        aliases = []
         for tensor in scope.graph.initializer:
-            if tensor.name in taken:
-                reason = f"IR version {self.session.ir_after} knows no initializers in subgraphs, and the name is taken"
-                self._work.refusals.append(
-                    Refusal("initializer", "", tensor.name, 0, opsets.DOWN, reason, "--ir-version 4", scope.path)
-                )
-            home.edit.constants.append(tensor)
+            moved = TensorProto()
+            moved.CopyFrom(tensor)
+            moved.name = self.session.names.fresh(tensor.name)
+            scope.constant_home.edit.constants.append(moved)
             scope.edit.dropped.add(tensor.name)
+            aliases.append(NodeProto(op_type="Identity", input=[moved.name], output=[tensor.name]))
+        if aliases:
+            scope.edit.nodes[:0] = aliases
+            scope.edit.changed = True
 
     def _fate(self, domain: str, operator: str, opset: int) -> Fate:
         holds = opsets.may_hold_graphs(operator, domain)
@@ -294,8 +298,12 @@ class Engine:
         if scope.is_function or not constants.is_pure(node) or len(node.output) != 1:
             return False
         array = scope.constant(node.output[0])
-        if array is None or not scope.become_constant(node.output[0], array):
+        if array is None:
             return False
+        if not scope.become_constant(node.output[0], array):
+            constant = scope.share(array, f"{scope.shown(node)}/constant")
+            self.session.used.add(constant)
+            scope.edit.nodes.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
         self._work.lost += (*node.input, node.output[0])
         scope.edit.changed = True
         return True

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from onnx import AttributeProto, GraphProto, ValueInfoProto
 
+from onnx_convert import opsets
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from onnx import NodeProto, TensorProto, TensorShapeProto, TypeProto
+    from onnx import NodeProto, TensorProto, TypeProto
 
 
 class Facts:
@@ -81,3 +83,27 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:
 def nothing_known() -> Facts:
     """The facts of a graph about which nobody asked inference."""
     return Facts(lambda: None)
+
+
+def used_names(node: NodeProto) -> set[str]:
+    """The inputs of a node, and what its subgraphs capture from outside."""
+    used = set(node.input)
+    used.discard("")
+    if not opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+        return used
+    for attribute in node.attribute:
+        if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            for graph in (attribute.g, *attribute.graphs):
+                used |= captured(graph)
+    return used
+
+
+def captured(graph: GraphProto) -> set[str]:
+    """The names that a subgraph uses from the graphs around it."""
+    inside = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    inside |= {tensor.values.name for tensor in graph.sparse_initializer}
+    used: set[str] = set()
+    for node in graph.node:
+        used |= used_names(node) - inside
+        inside.update(node.output)
+    return (used | {value.name for value in graph.output}) - inside

@@ -13,11 +13,12 @@ from onnx import TensorProto
 
 from onnx_convert import opsets
 from onnx_convert.errors import Refusal, UsageError
+from onnx_convert.facts import subgraphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from onnx import FunctionProto, ModelProto, TypeProto
+    from onnx import FunctionProto, GraphProto, ModelProto, TypeProto
 
 FUNCTIONS: Final = 8
 INPUTS_ONLY: Final = 3  # up to here every initializer is also a graph input
@@ -49,22 +50,30 @@ def of_function(function: FunctionProto) -> int:
 
 
 def _needs(model: ModelProto) -> Iterator[tuple[int, str]]:
-    """What in the main graph needs which IR version, functions aside."""
-    graph = model.graph
-    for tensor in graph.initializer:
-        if tensor.data_type in _BY_NUMBER:
-            yield _BY_NUMBER[tensor.data_type], f"initializer {tensor.name!r}"
-    for values in (graph.input, graph.output):
-        for value in values:
-            version = _of_type(value.type)
-            if version:
-                yield version, f"the type of {value.name!r}"
-    if graph.quantization_annotation:
-        yield 5, "quantization annotations"
-    if graph.sparse_initializer:
-        yield 6, "sparse initializers"
+    """What needs which IR version, functions aside."""
+    for value in (*model.graph.input, *model.graph.output):
+        version = _of_type(value.type)
+        if version:
+            yield version, f"the type of {value.name!r}"
+    for graph in _graphs(model.graph):
+        for tensor in graph.initializer:
+            if tensor.data_type in _BY_NUMBER:
+                yield _BY_NUMBER[tensor.data_type], f"initializer {tensor.name!r}"
+        if graph.quantization_annotation:
+            yield 5, "quantization annotations"
+        if graph.sparse_initializer:
+            yield 6, "sparse initializers"
     if model.training_info:
         yield 7, "training information"
+
+
+def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
+    """A graph and those nested in it."""
+    yield graph
+    for node in graph.node:
+        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
+            for _, _, inner in subgraphs(node):
+                yield from _graphs(inner)
 
 
 def _of_type(kind: TypeProto) -> int:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from onnx import GraphProto, NodeProto
 
 from onnx_convert import constants
-from onnx_convert.facts import subgraphs
-from onnx_convert.scope import used_names
+from onnx_convert.facts import subgraphs, used_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

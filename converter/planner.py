@@ -45,9 +45,10 @@ class Planner:
         self.read = read
         self.report = report
         self.attribution = Attribution()
-        self.session = Session(model.ir_version or 3, ir_version, Names(names), read, lambda: calls.used_names(model))
+        self.session = Session(model.ir_version or 3, ir_version, Names(names), read, lambda: calls.names_in_use(model))
         self.facts = Facts(self._infer, len(model.graph.node))
         self.asked = False
+        self.lost: list[str] = []  # in the main graph and those of training
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self._sites: dict[FunctionKey, list[calls.Call]] | None = None
         self._inlined: set[FunctionKey] = set()
@@ -74,7 +75,8 @@ class Planner:
         self._take(work)
         training = [scope.edit for scope in self._training(run, main)]
         edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)
-        self._sweep([main.edit, *edit.training], work)
+        self.lost += work.lost
+        self._sweep([main.edit, *edit.training], self.lost)
         self._refuse_conflicts()
         if self.ir_version <= irversion.INPUTS_ONLY:
             self._initializers_to_inputs(edit)
@@ -87,11 +89,11 @@ class Planner:
                       path=f"function {function.name}")  # fmt: skip
         work = run.body(scope)
         if not work.unknown:
-            self._sweep([scope.edit], work)
+            self._sweep([scope.edit], work.lost)
         return scope, work
 
-    def _sweep(self, roots: list[GraphEdit], work: Work) -> None:
-        leftovers.sweep(roots, work.lost, overridable=self.session.ir_before > irversion.INPUTS_ONLY)
+    def _sweep(self, roots: list[GraphEdit], lost: list[str]) -> None:
+        leftovers.sweep(roots, lost, overridable=self.session.ir_before > irversion.INPUTS_ONLY)
 
     def _infer_function(self, key: FunctionKey) -> GraphProto:
         """A function's body, inferred from what all its calls have in common."""
@@ -113,7 +115,9 @@ class Planner:
         for training in self.model.training_info:
             for graph in (training.initialization, training.algorithm):
                 scope = Scope(graph, self.session, Facts(lambda: None), self.imports, main, "training")
-                self._take(run.body(scope))
+                work = run.body(scope)
+                self._take(work)
+                self.lost += work.lost
                 scopes.append(scope)
         return scopes
 

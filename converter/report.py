@@ -53,6 +53,7 @@ class Report:
     refusals: list[Refusal] = field(default_factory=list)
     data_files: list[str] = field(default_factory=list)  # external data written or copied along
     shared_data: list[str] = field(default_factory=list)  # external data left in place and pointed at
+    touched: bool = False  # whether anything is different besides what the fields above tell, as in a function
     seconds: float = 0.0
 
     @property
@@ -63,6 +64,7 @@ class Report:
             or self.ir_version_before != self.ir_version_after
             or bool(self.steps)
             or bool(self.inlined)
+            or self.touched
         )
 
     @property

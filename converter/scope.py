@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 import onnx.shape_inference
-from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from onnx_convert import constants, legality, opsets
 from onnx_convert.edits import GraphEdit
+from onnx_convert.facts import used_names
 from onnx_convert.types import elements_of, has_shape, is_vaguer, nameless, spelled, tensor_type, type_of_elements
 
 if TYPE_CHECKING:
@@ -302,9 +303,9 @@ class Scope:
     # ---- constants
 
     def become_constant(self, name: str, array: Array) -> bool:
-        """Makes a new constant of a source value, if the graph may hold one: not of a graph output."""
+        """Makes a new constant of a source value in its own graph, if the graph may hold one: not of an output."""
         home = self.constant_home
-        if name in home.new_constants or any(value.name == name for value in self.graph.output):
+        if home is not self or any(value.name == name for value in self.graph.output):
             return False
         home._constants[name] = array
         home.edit.constants.append(numpy_helper.from_array(array, name))
@@ -315,7 +316,9 @@ class Scope:
         for name in node.output:
             if name and name not in self._stated:
                 self._stated.add(name)
-                known = self.type_of(name) or type_of_elements(self.spelled(name))
+                known = self.type_of(name)
+                if known is None or not spelled(known):
+                    known = type_of_elements(self.spelled(name))
                 if known is not None:
                     self.edit.value_info.append(ValueInfoProto(name=name, type=nameless(known)))
 
@@ -426,27 +429,3 @@ def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes | tuple[
 def _content(array: Array) -> bytes | tuple[Any, ...]:
     """The elements as something to compare; the bytes of strings would be their addresses."""
     return tuple(array.ravel()) if array.dtype.hasobject else array.tobytes()
-
-
-def used_names(node: NodeProto) -> set[str]:
-    """The inputs of a node, and what its subgraphs capture from outside."""
-    used = set(node.input)
-    used.discard("")
-    if not opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
-        return used
-    for attribute in node.attribute:
-        if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-            for graph in (attribute.g, *attribute.graphs):
-                used |= captured(graph)
-    return used
-
-
-def captured(graph: GraphProto) -> set[str]:
-    """The names that a subgraph uses from the graphs around it."""
-    inside = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
-    inside |= {tensor.values.name for tensor in graph.sparse_initializer}
-    used: set[str] = set()
-    for node in graph.node:
-        used |= used_names(node) - inside
-        inside.update(node.output)
-    return (used | {value.name for value in graph.output}) - inside

@@ -34,16 +34,16 @@ def examine(model: ModelProto, where: str) -> Census:
     """Goes through all nodes once. InvalidModelError names what is wrong."""
     census = Census()
     imports = _imports(model) or {opsets.AI_ONNX}  # IR versions 1 and 2 have none
-    made = _body(model.graph, frozenset(), imports, census, where, "")
+    made = _body(model.graph, (), imports, census, where, "")
     for training in model.training_info:
         for graph in (training.initialization, training.algorithm):
-            _body(graph, made, imports, census, where, "training/")
+            _body(graph, (made,), imports, census, where, "training/")
     defined = set()
     for function in model.functions:
         if function_key(function) in defined:
             raise InvalidModelError(f"function {function.name} is defined twice", where=where)
         defined.add(function_key(function))
-        _body(function, frozenset(), _imports(function), census, where, f"function {function.name}/")
+        _body(function, (), _imports(function), census, where, f"function {function.name}/")
     return census
 
 
@@ -63,7 +63,7 @@ def _given(body: Body) -> list[str]:
 
 
 def _body(
-    body: Body, outer: frozenset[str] | set[str], imports: set[str], census: Census, where: str, path: str
+    body: Body, outer: tuple[set[str], ...], imports: set[str], census: Census, where: str, path: str
 ) -> set[str]:
     """The names that a body makes."""
     given = _given(body)
@@ -81,7 +81,7 @@ def _body(
         if domain not in imports:
             raise InvalidModelError(f"{path}{_shown(node)}: {opsets.shown(domain)} is not imported", where=where)
         for name in node.input:
-            if name not in seen and name and name not in outer:
+            if name not in seen and name and not any(name in around for around in outer):
                 early.append((node, name))
         for name in node.output:
             if name in seen:
@@ -95,11 +95,11 @@ def _body(
         _explain(body, early, seen, where, path)
     for value in body.output:
         name = value if isinstance(value, str) else value.name
-        if name not in seen and name and name not in outer:
+        if name not in seen and name and not any(name in around for around in outer):
             raise InvalidModelError(f"{path}{name!r}, an output, is not made anywhere", where=where)
     for node in holders:
         for _, _, graph in subgraphs(node):
-            _body(graph, outer | seen, imports, census, where, f"{path}{node.name or node.op_type}/")
+            _body(graph, (*outer, seen), imports, census, where, f"{path}{node.name or node.op_type}/")
     return seen
 
 

@@ -32,6 +32,7 @@ class _Builder:
     def __init__(self, read: Callable[[TensorProto], TensorProto]) -> None:
         self.read = read
         self.lifted: list[ValueInfoProto] = []
+        self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
 
     def lift(self, dtype: int, dims: Iterable[int]) -> str:
         """A new input of the main graph in place of a large tensor."""
@@ -55,10 +56,10 @@ class _Builder:
             if small is not None:
                 target.initializer.append(small)
             elif tensor.name not in given:
-                self._stand_in(target, tensor.name, tensor.data_type, tensor.dims, main=main)
+                self._initializer(target, tensor.name, tensor.data_type, tensor.dims, main=main)
         for sparse in source.sparse_initializer:
             if sparse.values.name not in given:
-                self._stand_in(target, sparse.values.name, sparse.values.data_type, sparse.dims, main=main)
+                self._initializer(target, sparse.values.name, sparse.values.data_type, sparse.dims, main=main)
         target.value_info.extend(value for value in source.value_info if value.name not in forgotten)
         if edit:
             target.input.extend(edit.inputs)
@@ -67,7 +68,7 @@ class _Builder:
             for index in reversed(range(len(target.input))):
                 if target.input[index].name in dropped:
                     del target.input[index]
-        self.nodes(target.node, edit.nodes if edit else source.node, edit, in_function=False)
+        self.nodes(target.node, edit.nodes if edit else source.node, edit)
 
     def _small(self, tensor: TensorProto) -> TensorProto | None:
         """The tensor with its elements if they are few, None if it has to be stood in for."""
@@ -77,32 +78,35 @@ class _Builder:
             tensor = self.read(tensor)
         return None if tensor.data_location == TensorProto.EXTERNAL else tensor
 
-    def _stand_in(self, target: GraphProto, name: str, dtype: int, dims: Iterable[int], *, main: bool) -> None:
+    def _initializer(self, target: GraphProto, name: str, dtype: int, dims: Iterable[int], *, main: bool) -> None:
         if main:
             target.input.append(typed(name, dtype, dims))
         else:
-            target.node.add(op_type="Identity", input=[self.lift(dtype, dims)], output=[name])
+            target.node.extend(self._stand_in(name, dtype, dims))
 
-    def nodes(
-        self,
-        target: object,
-        source: Iterable[NodeProto],
-        edit: GraphEdit | None,
-        *,
-        in_function: bool,
-    ) -> None:
-        """Copies nodes in runs; only those with subgraphs or a large constant are looked into."""
+    def _stand_in(self, name: str, dtype: int, dims: Iterable[int]) -> list[NodeProto]:
+        """Nodes in place of a large tensor; the last one makes the value."""
+        if self.lifts:
+            return [helper.make_node("Identity", [self.lift(dtype, dims)], [name])]
+        return _filled(name, dtype, list(dims))
+
+    def nodes(self, target: object, source: Iterable[NodeProto], edit: GraphEdit | None) -> None:
+        """Copies nodes in runs; only those with subgraphs or a large constant are looked into.
+
+        Each node of the source keeps its place, counted from the end: what it takes more stands in front of all.
+        """
         children = {id(child.graph): child for child in edit.children} if edit else {}
         run: list[NodeProto] = []
+        front: list[NodeProto] = []
         for node in source:
             domain = opsets.normalise(node.domain)
             if node.op_type == "Constant" and (tensor := constants.tensor_of(node)) is not None:
                 if self._small(tensor) is tensor:
                     run.append(_renamed(node))
                 else:
-                    target.extend(run)  # type: ignore[attr-defined]
-                    run = []
-                    self._constant(target, node, tensor, in_function=in_function)
+                    *before, stand_in = self._constant(node, tensor)
+                    front += before
+                    run.append(stand_in)
             elif opsets.may_hold_graphs(node.op_type, domain) and any(subgraphs(node)):
                 target.extend(run)  # type: ignore[attr-defined]
                 run = []
@@ -110,17 +114,16 @@ class _Builder:
             else:
                 run.append(_renamed(node))
         target.extend(run)  # type: ignore[attr-defined]
+        if front:
+            behind = list(target)  # type: ignore[call-overload]
+            del target[:]  # type: ignore[attr-defined]
+            target.extend([*front, *behind])  # type: ignore[attr-defined]
 
-    def _constant(self, target: object, node: NodeProto, tensor: TensorProto, *, in_function: bool) -> None:
-        output = node.output[0]
+    def _constant(self, node: NodeProto, tensor: TensorProto) -> list[NodeProto]:
         small = self._small(tensor)
         if small is not None:
-            new = [helper.make_node("Constant", [], [output], node.name, value=small)]
-        elif not in_function:
-            new = [helper.make_node("Identity", [self.lift(tensor.data_type, tensor.dims)], [output], node.name)]
-        else:
-            new = _filled(output, tensor.data_type, list(tensor.dims))
-        target.extend(new)  # type: ignore[attr-defined]
+            return [helper.make_node("Constant", [], list(node.output), node.name, value=small)]
+        return self._stand_in(node.output[0], tensor.data_type, tensor.dims)
 
     def _holder(self, target: NodeProto, source: NodeProto, children: Mapping[int, GraphEdit]) -> None:
         target.op_type, target.domain, target.name = source.op_type, opsets.normalise(source.domain), source.name
@@ -145,7 +148,9 @@ class _Builder:
         target.attribute.extend(source.attribute)
         target.attribute_proto.extend(source.attribute_proto)
         _import(target, source)
-        self.nodes(target.node, edit.nodes if edit else source.node, edit, in_function=True)
+        self.lifts = False
+        self.nodes(target.node, edit.nodes if edit else source.node, edit)
+        self.lifts = True
 
 
 def _renamed(node: NodeProto) -> NodeProto:
@@ -227,6 +232,9 @@ def infer_function(
     for name in function.input:
         graph.input.add(name=name, type=inputs.get(name))
     graph.output.extend(ValueInfoProto(name=name) for name in function.output)
-    builder.nodes(graph.node, function.node, None, in_function=True)
-    graph.input.extend(builder.lifted)
+    builder.lifts = False
+    builder.nodes(graph.node, function.node, None)
+    for other in model.functions:
+        if other is not function:
+            builder.function(view.functions.add(), other, None)
     return infer(view)

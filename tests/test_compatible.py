@@ -88,6 +88,15 @@ def structural_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
         yield f"deprecated: {old.deprecated} -> {new.deprecated}"
 
 
+def type_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
+    """The dtypes that two versions do not share, for people."""
+    before, after = types(old), types(new)
+    for name in sorted(before.keys() & after.keys()):
+        lost, gained = sorted(before[name] - after[name]), sorted(after[name] - before[name])
+        if lost or gained:
+            yield f"types of {name}: lost {lost or 'none'}, gained {gained or 'none'}"
+
+
 def to_do(key: Key) -> str:
     """What somebody who is to decide a crossing has to look at."""
     domain, operator, boundary, _ = key

@@ -116,7 +116,7 @@ def compare_with_every_class(node: Node, op: Emitter) -> Value:
     indices, depth, values, axis = node.input(0), node.input(1).constant, node.input(2), node.attr("axis")
     size = op.const([int(depth.item())]) if depth is not None else vector(op, wide(op, node.input(1)))
     classes = op.const(range(int(depth.item()))) if depth is not None else count_up(op, size)
-    named = from_the_start(op, indices, scalar(op, size) if indices.rank == 0 else size)
+    named = from_the_start(op, indices, size)
     if indices.rank is None:
         shape = op.Shape(indices)
         before, after = (part(op, shape, 0, axis), [part(op, shape, axis)]) if axis >= 0 else (shape, [])

@@ -35,12 +35,18 @@ ROWS: list[Row] = [
                 suppression(", m, t, c", "<int64[1] m = {9}, float[1] t = {0.25}, float[1] c = {0.35}>"),
             ),
             ("NonMaxSuppression of what touches", suppression(", m", "<int64 m = {9}>")),
-            ("NonMaxSuppression of none", suppression(", m", "<int64 m = {0}>")),
-            ("NonMaxSuppression of bad ones", suppression(", m, , c", "<int64 m = {9}, float c = {5}>")),
             (
                 "NonMaxSuppression around centres",
                 suppression(", m, t", "<int64 m = {4}, float t = {0.5}>", "<center_point_box=1>"),
             ),
+        )
+    ),
+    *(
+        rewrites(name, 11, target, graph, feeds=FEEDS, options=ALL)
+        for target in (9, 8)
+        for name, graph in (
+            ("NonMaxSuppression of none", suppression(", m", "<int64 m = {0}>")),
+            ("NonMaxSuppression of bad ones", suppression(", m, , c", "<int64 m = {9}, float c = {5}>")),
         )
     ),
     rewrites(

@@ -90,13 +90,6 @@ ONE_HOT += [
         feeds={"i": [3]},
     ),
     rewrites(
-        "OneHot of a scalar",
-        11,
-        8,
-        "(int64 i, int64 d, float[2] v) => (float[D] y) { y = OneHot(i, d, v) }",
-        feeds={"i": -1, "d": 4},
-    ),
-    rewrites(
         "OneHot of what is no class",
         9,
         8,

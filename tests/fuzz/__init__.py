@@ -4,7 +4,7 @@ same, or refuses.
 
     python tests/fuzz/run.py --seed 7 --count 1000 --seconds 600
 
-`growing` grows a graph node by node (`apart` runs them in another process), `recipes` say what an operator demands of its inputs and attributes, `trials` put
-the graph into the shapes in which models come, `judge` carries it to other opsets and back, `shrink` makes what fails
-small.
+`growing` grows a graph node by node, `recipes` say what an operator demands of its inputs and attributes, `nests` and
+`trials` put the graph into the shapes in which models come, `judge` carries it to other opsets and back, `shrink` makes
+what fails small. `apart` is the process in which evaluators run.
 """

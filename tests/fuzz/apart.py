@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls a function in another process. Evaluators may take their process with them: an integer divided by 0 is enough."""
+"""Calls a function in another process. Evaluators may take theirs with them: an integer divided by 0 is enough."""
 
 from __future__ import annotations
 
