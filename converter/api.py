@@ -337,6 +337,8 @@ def _request(
     allowed = {allow} if isinstance(allow, str) else set(allow)
     if allowed - {"conditional"}:
         raise UsageError(f"only 'conditional' can be allowed, not {min(allowed - {'conditional'})!r}")
+    if ir_version is not None and (isinstance(ir_version, bool) or not isinstance(ir_version, int)):
+        raise UsageError(f"{ir_version!r} is not an IR version: give a number")
     if expand not in ("", "all"):
         raise UsageError(f"expand is 'all' or left out, not {expand!r}")
     if exact and (types == "cast-rounding" or allowed):

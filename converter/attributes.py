@@ -54,10 +54,10 @@ def set_attributes(node: NodeProto, attributes: dict[str, Any], opset: int) -> N
     for name, value in attributes.items():
         if value is not None:
             formal = known.get(name)
-            node.attribute.append(attribute(name, value, _KIND_NUMBERS[formal.type] if formal is not None else None))
+            node.attribute.append(attribute(name, value, KIND_NUMBERS[formal.type] if formal is not None else None))
 
 
-_KIND_NUMBERS: Final = {
+KIND_NUMBERS: Final = {
     getattr(OpSchema.AttrType, name): number
     for name, number in AttributeProto.AttributeType.items()
     if name != "UNDEFINED"

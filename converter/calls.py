@@ -10,7 +10,7 @@ from onnx import GraphProto, NodeProto, TypeProto
 
 from onnx_convert import opsets
 from onnx_convert.errors import InvalidModelError
-from onnx_convert.facts import subgraphs
+from onnx_convert.facts import Facts, subgraphs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, ModelProto
 
     from onnx_convert.edits import FunctionKey
-    from onnx_convert.facts import Facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +79,8 @@ def find(
     sites: dict[FunctionKey, list[Call]] = {}
     bodies: list[tuple[GraphProto | FunctionProto, Facts]] = [(model.graph, main)]
     bodies += [(function, facts_of(key)) for key, function in functions.items()]
+    for training in model.training_info:
+        bodies += [(graph, Facts(lambda: None)) for graph in (training.initialization, training.algorithm)]
     for body, facts in bodies:
         for call in walk(body, (facts,)):
             key = key_of(call.node)

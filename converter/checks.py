@@ -17,7 +17,7 @@ import onnx.shape_inference
 from onnx import GraphProto, ValueInfoProto
 
 from onnx_convert import facts, view
-from onnx_convert.errors import InternalError
+from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
@@ -56,15 +56,20 @@ def check(
     `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
     compared with it.
     """
-    result = view.build(model, edit, read)
-    findings, inferred = find(result)
+    findings, inferred = find(view.build(model, edit, read))
     if findings:
         before, _ = find(view.build(model, None, read))
-        for finding in findings:  # a fault of the source may be told in other words now, of a node that we wrote
-            if len(findings) > len(before) and not _same_as_before(finding, before):
+        if before and (mended := _without_stated_types(model, edit, read)) is not None:
+            report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
+            inferred, findings = mended, []
+        for finding in findings:
+            if _same_as_before(finding, before):
+                report.warnings.append(f"the source has this fault too: {finding}")
+            elif before:
+                raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=report.source)
+            else:
                 adapter, node = attribution.blame(finding)
                 raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
-            report.warnings.append(f"the source has this fault too: {finding}")
     if inferred is None or known is None:
         return
     now = facts.values_of(inferred)
@@ -80,6 +85,19 @@ def check(
             (edit.graph.refined if name in outputs else edit.graph.value_info).append(
                 ValueInfoProto(name=name, type=nameless(before_type))
             )
+
+
+def _without_stated_types(
+    model: ModelProto, edit: ModelEdit, read: Callable[[TensorProto], TensorProto]
+) -> GraphProto | None:
+    """The inferred result without the types that the source states of inner values, if that is what was wrong."""
+    stated = {value.name for value in model.graph.value_info} - edit.graph.forgotten
+    edit.graph.forgotten |= stated
+    findings, inferred = find(view.build(model, edit, read))
+    if findings:
+        edit.graph.forgotten -= stated
+        return None
+    return inferred
 
 
 def find(model: ModelProto) -> tuple[list[str], GraphProto | None]:

@@ -128,7 +128,7 @@ def _opset(text: str) -> tuple[str, int | str]:
 )
 @click.option("--json", "as_json", is_flag=True, help="report as JSON on stdout")
 @click.option("-q", "--quiet", is_flag=True, help="errors only")
-@click.option("-v", "--verbose", is_flag=True, help="each rewrite, note and node name")
+@click.option("-v", "--verbose", is_flag=True, help="each rewrite and node name")
 @click.option("--debug", is_flag=True, help="tracebacks")
 @click.version_option(package_name="onnx-convert", message="%(prog)s %(version)s", help="print the version")
 def main(
@@ -157,10 +157,7 @@ def main(
     verbose: bool,
     debug: bool,
 ) -> int:
-    r"""\b
-    Move an ONNX model to another opset: same meaning or an honest refusal.
-    Writes MODEL.opsetN.onnx (for -: stdin to stdout). Only MODEL: what it is.
-    """
+    """Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is."""
     _prepare(sys.stdout, sys.stderr)
     if list_runtimes:
         return _list_runtimes(as_json=as_json)
@@ -223,7 +220,7 @@ def main(
         if as_json:
             _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
         elif not quiet:
-            tables = render.report_tables(report, verbose=verbose, notes=runtime is not None)
+            tables = render.report_tables(report, verbose=verbose)
             _show([*tables, _outcome(report, model, check)], screen)
     except RefusedError as error:
         return _refused(error, model, as_json=as_json, quiet=quiet, verbose=verbose)

@@ -127,6 +127,8 @@ def apply(edit: ModelEdit, model: ModelProto) -> None:
     for index in reversed(range(len(model.functions))):
         if function_key(model.functions[index]) in edit.removed_functions:
             del model.functions[index]
+    if not model.opset_import:  # IR versions 1 and 2 had none
+        model.opset_import.add(domain=opsets.AI_ONNX, version=edit.opsets[opsets.AI_ONNX])
     stamp(model, edit.opsets, edit.graph, *edit.training)
     if edit.ir_version:
         model.ir_version = edit.ir_version

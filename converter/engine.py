@@ -200,6 +200,8 @@ class Engine:
     def _children(self, index: int, node: NodeProto, scope: Scope) -> list[edits.GraphEdit]:
         found = []
         for attribute, position, graph in subgraphs(node):
+            if graph.name.startswith(_DONE):
+                continue
             facts = scope.facts.child(index, attribute, position, len(graph.node))
             child = Scope(graph, self.session, facts, scope.imports, scope, _path(scope, node, attribute))
             self._graph(child)

@@ -17,9 +17,19 @@ if TYPE_CHECKING:
 
 
 class OnnxConvertError(Exception):
-    """Whatever this package raises on purpose."""
+    """Whatever this package raises on purpose. Can be pickled, for process pools."""
 
     exit_code = 70
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _restore, (type(self), self.args, self.__dict__)
+
+
+def _restore(kind: type[OnnxConvertError], args: tuple[object, ...], fields: dict[str, object]) -> OnnxConvertError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class UsageError(OnnxConvertError):

@@ -55,7 +55,7 @@ class Planner:
 
     def _infer(self) -> GraphProto:
         self.asked = True
-        return view.infer(view.build(self.model, None, self.read))
+        return view.infer_source(self.model, self.read)
 
     def plan(self) -> ModelEdit:
         """The edit that carries the model to the target; where nodes were refused it leaves them as they are."""

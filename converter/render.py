@@ -46,13 +46,10 @@ class Table:
     right: tuple[int, ...] = ()
 
 
-def report_tables(report: Report, *, verbose: bool = False, notes: bool = False) -> list[Table]:
-    """What was done, or would be: the model before and after, the rewrites, and what deserves attention.
-
-    Notes are left out unless they are asked for, or everything is.
-    """
+def report_tables(report: Report, *, verbose: bool = False) -> list[Table]:
+    """What was done, or would be: the model before and after, the rewrites, and what deserves attention."""
     summary = Table((), list(_summary(report, verbose)) if report.changed else [])
-    remarks = Table((), list(_remarks(report, verbose, notes or verbose)))
+    remarks = Table((), list(_remarks(report, verbose)))
     return [table for table in (summary, _rewrites(report.steps, verbose), remarks) if table.rows]
 
 
@@ -153,7 +150,7 @@ def _rewrites(steps: Counter[Step], verbose: bool) -> Table:
     return Table(("Rewritten", "Boundary", "Nodes", "Form", *more), rows, right=(1, 2))
 
 
-def _remarks(report: Report, verbose: bool, notes: bool) -> Iterator[tuple[str, str]]:
+def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
     for step, count in report.steps.items():
         if step.condition:
             operator = operator_at(step.domain, step.operator, step.boundary)
@@ -161,8 +158,7 @@ def _remarks(report: Report, verbose: bool, notes: bool) -> Iterator[tuple[str, 
     yield from (("warning:", warning) for warning in report.warnings)
     if report.assumed:
         yield "assumed:", _few(report.assumed, verbose)
-    if notes:
-        yield from (("note:", note) for note in report.notes)
+    yield from (("note:", note) for note in report.notes)
 
 
 def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:

@@ -17,7 +17,7 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, 
 from onnx_convert import constants, legality, opsets
 from onnx_convert.edits import GraphEdit
 from onnx_convert.facts import used_names
-from onnx_convert.types import elements_of, has_shape, is_vaguer, nameless, spelled, tensor_type, type_of_elements
+from onnx_convert.types import elements_of, has_shape, is_complete, is_vaguer, nameless, spelled, tensor_type, type_of_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,6 +107,7 @@ class Scope:
         self.listener: Listener | None = None
         self._said: set[str] | None = None
         self._spellings: dict[str, str] = {}
+        self._earlier: dict[str, tuple[NodeProto, int]] = {}  # what a value was first written as
         self._depth = 0
 
     # ---- what adapters write
@@ -123,19 +124,13 @@ class Scope:
 
     def renamed(self, old: str, new: str) -> None:
         """Takes note that an adapter's value takes over the name of a source value."""
-        entry = self._written.pop(old)
-        known = self._types.pop(old, None)
-        if not has_shape(known) and new in self._written and not self._infers(entry):
-            known = self._type_of(new)  # a value keeps its type, and nobody will find it out again
+        if new in self._written:
+            self._earlier.setdefault(new, self._written[new])
+        self._written[new] = self._written.pop(old)
         self._types.pop(new, None)
-        self._written[new] = entry
-        if known is not None and not self.facts.type_of(new):
+        known = self._types.pop(old, None)
+        if has_shape(known) and not self.facts.type_of(new):
             self._types[new] = known
-
-    def _infers(self, entry: tuple[NodeProto, int]) -> bool:
-        node, opset = entry
-        rule = legality.rule_of(node.op_type, opset, opsets.normalise(node.domain))
-        return rule is None or rule.infers
 
     def declare(self, name: str, kind: TypeProto) -> None:
         """States the type of a new value where inference need not be asked."""
@@ -219,6 +214,11 @@ class Scope:
         if name in self._written and not has_shape(known):
             self._types[name] = known  # a question about itself, through a captured name, ends here
             known = self._infer(name) or known
+            if name in self._earlier and not is_complete(known):  # a value keeps its type, whatever makes it now
+                self._written[name], made_now = self._earlier[name], self._written[name]
+                before = self._infer(name)
+                known = before if before is not None and is_vaguer(known, before) else known
+                self._written[name] = made_now
         if known is None and (tensor := self._new_constant(name)) is not None:
             known = tensor_type(tensor.data_type, tensor.dims)
         if known is None and self.parent is not None:
@@ -279,7 +279,8 @@ class Scope:
         node, opset = self._written[name]
         domain = opsets.normalise(node.domain)
         schema = opsets.schema_at(node.op_type, opset, domain)
-        if schema is None:
+        rule = legality.rule_of(node.op_type, opset, domain)
+        if schema is None or rule is None or not rule.infers:  # onnx would answer, with a scalar
             return None
         types: dict[str, TypeProto] = {}
         data: dict[str, TensorProto] = {}

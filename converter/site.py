@@ -13,7 +13,8 @@ import onnx
 from onnx import AttributeProto
 
 from onnx_convert import opsets
-from onnx_convert.attributes import attribute_value
+from onnx_convert.attributes import KIND_NUMBERS, attribute_value
+from onnx_convert.errors import InvalidModelError
 from onnx_convert.types import dtype_name, dtype_number, elements_of, size
 
 if TYPE_CHECKING:
@@ -224,6 +225,11 @@ class Node:
             if formal is None or formal.default_value.type == AttributeProto.UNDEFINED:
                 return None
             attribute = formal.default_value
+        formal = opsets.attributes_of(self.operator, self.opset, self.domain).get(name)
+        if formal is not None and attribute.type and attribute.type != KIND_NUMBERS[formal.type]:
+            kinds = [AttributeProto.AttributeType.Name(n) for n in (attribute.type, KIND_NUMBERS[formal.type])]
+            where = f"{self.operator} {self.scope.shown(self.proto)!r}"
+            raise InvalidModelError(f"attribute {name} is of type {kinds[0]}, it has to be {kinds[1]}", where=where)
         if attribute.ref_attr_name:
             self.refuse(
                 f"attribute {name} is a reference to the function's attribute {attribute.ref_attr_name}",

@@ -80,6 +80,13 @@ def has_shape(known: TypeProto | None) -> bool:
     return bool(known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape"))
 
 
+def is_complete(known: TypeProto | None) -> bool:
+    """Whether nothing more can be known: every dimension of a tensor is a number."""
+    if known is None or not has_shape(known):
+        return False
+    return all(isinstance(size(dim), int) for dim in known.tensor_type.shape.dim)
+
+
 def nameless(kind: TypeProto) -> TypeProto:
     """A type without the names that inference makes up for unknown dimensions."""
     clean = TypeProto()

@@ -32,6 +32,7 @@ class _Builder:
     def __init__(self, read: Callable[[TensorProto], TensorProto]) -> None:
         self.read = read
         self.lifted: list[ValueInfoProto] = []
+        self.overridable = False  # whether an initializer that is also an input is only a default (IR version 4 and up)
         self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
 
     def lift(self, dtype: int, dims: Iterable[int]) -> str:
@@ -48,10 +49,11 @@ class _Builder:
         dropped = edit.dropped if edit else set()
         forgotten = edit.forgotten if edit else set()
         inputs = (*source.input, *edit.inputs) if edit else source.input
+        replaceable = {value.name for value in source.input} if main and self.overridable else set()
         given = {value.name for value in inputs} if main else set()
         for tensor in (*source.initializer, *edit.constants) if edit else source.initializer:
-            if tensor.name in dropped:
-                continue
+            if tensor.name in dropped or tensor.name in replaceable:
+                continue  # what a caller may replace tells nothing
             small = self._small(tensor)
             if small is not None:
                 target.initializer.append(small)
@@ -189,6 +191,7 @@ def build(model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto
     from onnx_convert.edits import function_key, stamp
 
     builder = _Builder(read)
+    builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=edit.ir_version if edit else model.ir_version or 3)
     _import(view, model)
     builder.graph(view.graph, model.graph, edit.graph if edit else None, main=True)
@@ -215,6 +218,28 @@ def infer(view: ModelProto) -> GraphProto:
         return onnx.shape_inference.infer_shapes(view, check_type=False, strict_mode=False, data_prop=True).graph
     except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
         return view.graph
+
+
+def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto]) -> GraphProto:
+    """The inferred main graph of a model. What the model states of its values is believed only if nothing contradicts
+    it: where strict inference fails, only what inference finds itself counts."""
+    source = build(model, None, read)
+    try:
+        return onnx.shape_inference.infer_shapes(source, check_type=True, strict_mode=True, data_prop=True).graph
+    except Exception:  # C++ errors come as several unrelated types
+        foreign = {
+            name
+            for node in source.graph.node
+            if not opsets.is_known(opsets.normalise(node.domain))
+            for name in node.output
+        }
+        stated = [value for value in source.graph.value_info if value.name in foreign]
+        del source.graph.value_info[:]
+        source.graph.value_info.extend(stated)
+        for value in source.graph.output:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        return infer(source)
 
 
 def infer_function(

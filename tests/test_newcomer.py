@@ -99,7 +99,7 @@ def test_a_newcomer_adds_an_operator_version(tree: Path) -> None:
     assert red.returncode == 1, red.stdout
     assert "to decide, with an adapter, compatible(...) or impossible(...):" in red.stdout
     for direction in ("up", "down"):
-        assert re.search(rf"ai\.onnx\.Sigmoid@20 {direction}\n.*attribute alpha: ", red.stdout), red.stdout
+        assert re.search(rf"ai\.onnx\.Sigmoid@20 {direction}\n.*attribute alpha is ", red.stdout), red.stdout
     assert shown("says") in explained(tree)
 
     package = tree / "onnx_convert" / "adapters"

@@ -25,8 +25,6 @@ Crossing = tuple[str, str, int, str]  # domain, operator, boundary, direction: t
 
 UNDECIDED = """
 ai.onnx 9 down: TfIdfVectorizer
-ai.onnx 11 down: Det
-ai.onnx 19 down: DeformConv
 """
 
 

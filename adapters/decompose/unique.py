@@ -1,41 +1,49 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Unique, which is there from 11 on, of numbers in a row: they are put in order, and neighbours compared."""
+"""Unique, which is there from 11 on, of numbers, or of rows of them: they are put in order, and neighbours compared."""
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.decompose.places import DOUBLE, flat, places
-from onnx_convert.adapters.shapes import FLOAT, INT64, are_zero, part
+from onnx import TypeProto  # noqa: TID251  (the type of what the Loop carries)
+
+from onnx_convert.adapters.decompose.places import flat, places, scalar
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, are_zero, known_size, part, size_at
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name
+from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-# TopK knows no integers below 11, and onnxruntime no double there. 64 bits are the business of the Cast sandwich.
-_CARRIERS: Final = {
-    **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), FLOAT),
-    **dict.fromkeys(("int32", "uint32"), DOUBLE),
-}
+# TopK knows no integers below 11, and runtimes know it for float only. So wide integers become digits, which a float
+# holds; the first has the sign of the integer, and those of a negative one are negative.
+_DIGITS: Final = {"int32": 2, "uint32": 2, "int64": 3, "uint64": 3}
+_BITS: Final = 22
+_AS_THEY_ARE: Final = ("float", "double")
 
 
 @downgrade("Unique", at=11)
 def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, ...]:
-    """TopK keeps equal elements in their order, so the first of each group is the first in the input."""
-    x = node.input(0)
+    """The order keeps equal elements as they are, so the first of each group is the first in the input."""
+    x, axis = node.input(0), node.attr("axis")
     if dtype_name(node.dtype(0)) == "string":
         node.refuse("its elements are strings, which nothing below opset 11 puts in order", "go no lower than opset 11")
-    if node.attr("axis") is not None and node.rank(0) != 1:
-        node.refuse("it compares slices along an axis, and there is no replacement for that yet", "flatten the input")
-    elements = flat(op, x)
-    length, numbers = op.Shape(elements), places(op, elements, 0)
-    carrier = _CARRIERS.get(dtype_name(node.dtype(0)))
-    sortable = elements if carrier is None else op.Cast(elements, to=carrier)
-    ordered, origin = op.node("TopK", sortable, length, outputs=2, at=11, axis=0, largest=0)
-    before = op.Concat(part(op, ordered, 0, 1), part(op, ordered, 0, -1), axis=0)
-    changes = op.Not(op.at(11).Equal(ordered, before))
+    if axis is None or x.rank == 1:
+        axis, x = 0, flat(op, x)
+        elements, digits = x, _digits(op, x, node.dtype(0))
+        origin = _sorted(op, digits)
+    else:
+        op.large("a Loop that sorts by one element of all slices after the other")
+        axis = axis + node.rank(0) if axis < 0 else axis
+        elements = _rows(node, op, axis)
+        digits = _digits(op, elements, node.dtype(0))
+        origin = _sorted_rows(op, digits)
+    length, numbers = size_at(op, op.Shape(elements), 0), places(op, elements, 0)
+    changes = reduce(op.Or, [_changes(op, op.Gather(digit, origin)) for digit in digits])
+    if elements is not x:
+        changes = op.Cast(op.ReduceSum(op.Cast(changes, to=FLOAT), axes=[1], keepdims=0), to=BOOL)
     starts = op.Squeeze(op.NonZero(op.Or(changes, are_zero(op, numbers))), axes=[0])
     first, group, counts = op.Gather(origin, starts), None, None
     if node.is_read(3):
@@ -50,4 +58,73 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
         place = op.Gather(group, first)
         counts = counts and op.Gather(counts, place)
         group = op.Gather(op.Scatter(place, place, places(op, place, 0), axis=0), group)
-    return op.Gather(elements, first), first, group, counts
+    return op.Gather(x, first, axis=axis), first, group, counts
+
+
+def _rows(node: Node, op: Emitter, axis: int) -> Value:
+    """The slices along an axis, flat."""
+    x = node.input(0)
+    if axis:
+        others = [other for other in range(node.rank(0)) if other != axis]
+        x = op.Transpose(x, perm=[axis, *others])
+    return op.Flatten(x, axis=1)
+
+
+def _changes(op: Emitter, ordered: Value) -> Value:
+    """Which elements differ from what is before them; the first does not."""
+    before = op.Concat(part(op, ordered, 0, 1), part(op, ordered, 0, -1), axis=0)
+    return op.Not(op.at(11).Equal(ordered, before))
+
+
+# ---- putting in order
+
+
+def _digits(op: Emitter, x: Value, dtype: int) -> list[Value]:
+    """What to sort by, the last first: values that TopK knows."""
+    name = dtype_name(dtype)
+    if name in _AS_THEY_ARE:
+        return [x]
+    if name not in _DIGITS:
+        return [op.Cast(x, to=FLOAT)]
+    wide = dtype_number("uint64") if name == "uint64" else INT64
+    digits, rest = [], x if dtype == wide else op.Cast(x, to=wide)
+    for _ in range(_DIGITS[name] - 1):
+        base = op.const(1 << _BITS, wide)
+        higher = op.Div(rest, base)
+        digits.append(op.Cast(op.Sub(rest, op.Mul(higher, base)), to=FLOAT))
+        rest = higher
+    return [*digits, op.Cast(rest, to=FLOAT)]
+
+
+def _sorted(op: Emitter, digits: list[Value]) -> Value:
+    """The places of the elements of a vector, from the smallest to the largest."""
+    length = op.Shape(digits[0])
+    order = _smallest_first(op, digits[0], length)
+    for digit in digits[1:]:
+        order = op.Gather(order, _smallest_first(op, op.Gather(digit, order), length))
+    return order
+
+
+def _smallest_first(op: Emitter, x: Value, length: Value) -> Value:
+    return op.node("TopK", op.Neg(x), length, outputs=2, axis=0)[1]
+
+
+def _sorted_rows(op: Emitter, digits: list[Value]) -> Value:
+    """The places of rows, in the order that their first elements give, then their second ones. Each step sorts by one
+    element, the last first, and keeps the order of rows in which that is the same."""
+    columns = [op.Transpose(digit, perm=[1, 0]) for digit in digits]
+    shape = op.Shape(columns[0])
+    last, length = op.Sub(size_at(op, shape, 0), op.const([1])), size_at(op, shape, 1)
+    carried = TypeProto(tensor_type=TypeProto.Tensor(elem_type=INT64))
+    carried.tensor_type.shape.dim.add(dim_value=known_size(columns[0], 1))
+
+    def step(inner: Emitter, number: Value, going: Value, order: Value) -> tuple[Value, ...]:
+        place = inner.Sub(last, number)
+        for column in columns:
+            keys = inner.Gather(inner.Squeeze(inner.Gather(column, place, axis=0), axes=[0]), order)
+            order = inner.Gather(order, _smallest_first(inner, keys, length))
+        return going, order
+
+    body = op.graph("column", [INT64, BOOL, carried], step)
+    count = scalar(op, size_at(op, shape, 0))
+    return op.node("Loop", count, op.const(True, BOOL), places(op, columns[0], 1), body=body)[0]
