@@ -299,6 +299,8 @@ class Engine:
         """Puts a constant in place of a node that cannot be carried but only computes one, as for axes and shapes."""
         if scope.is_function or not constants.is_pure(node) or len(node.output) != 1:
             return False
+        if node.op_type in ("Shape", "Size"):
+            return False  # these look at a value, whose dtype may not exist at the target
         array = scope.constant(node.output[0])
         if array is None:
             return False

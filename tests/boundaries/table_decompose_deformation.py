@@ -59,7 +59,8 @@ ROWS: list[Row] = [
         "DeformConv unasked",
         19,
         18,
-        conv("1,1,3,3", "1,1,2,2", "1,8,2,2", "1,1,2,2"),
-        because="e",
+        "(float[1,1,3,3] x, float[1,8,2,2] o) => (float[1,1,2,2] y) <float[1,1,2,2] w = {1,2,3,4}> "
+        "{ y = DeformConv(x, w, o) }",
+        because="large",
     ),
 ]
