@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx import TypeProto  # noqa: TID251  (the type of what a subgraph takes)
+
 from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Value
+    from onnx_convert.site import Dim, Value
 
 END: Final = 2**31 - 1
 BOOL: Final = dtype_number("bool")
@@ -155,3 +157,12 @@ def cast(op: Emitter, x: Value, to: int) -> Value:
 def working_dtype(*dtypes: int) -> int:
     """The dtype to compute in: double if one of these is, else float, which float16 and bfloat16 become."""
     return DOUBLE if DOUBLE in dtypes else FLOAT
+
+
+def tensor_type(dtype: int, *sizes: Dim) -> TypeProto:
+    """The type of a tensor with these dimensions, for an input of a subgraph; only numbers among them are stated."""
+    kind = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
+    kind.tensor_type.shape.SetInParent()
+    for size in sizes:
+        kind.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
+    return kind

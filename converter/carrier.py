@@ -111,7 +111,7 @@ class Carrier:
         if key is not None and (followed := self._recipes.follow(key, node, scope)) is not None:
             result.nodes, result.steps = followed
             for new in result.nodes:
-                scope.wrote(new, self.target.get(opsets.normalise(new.domain), 1))
+                scope.wrote_alike(new, self.target.get(opsets.normalise(new.domain), 1))
             return
         listener = scope.listener = recipes.Listener(node)
         steps: list[Step] = []

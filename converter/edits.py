@@ -160,9 +160,8 @@ def apply_graph(edit: GraphEdit) -> None:
         next(output for output in graph.output if output.name == value.name).type.CopyFrom(value.type)
 
 
-def _may_be_large(node: NodeProto) -> bool:
-    operator = node.op_type
-    return operator == "Constant" or opsets.may_hold_graphs(operator, opsets.normalise(node.domain))
+def _may_be_large(operator: str, domain: str) -> bool:
+    return operator == "Constant" or opsets.may_hold_graphs(operator, opsets.normalise(domain))
 
 
 def _name(item: TensorProto | SparseTensorProto | ValueInfoProto) -> str:
@@ -172,7 +171,7 @@ def _name(item: TensorProto | SparseTensorProto | ValueInfoProto) -> str:
 def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
     """Makes `nodes` the node list. Those that are in it already are not copied where one may be large."""
     held = graph.node
-    if not any(_may_be_large(node) for node in nodes):
+    if not any(_may_be_large(*kind) for kind in {(node.op_type, node.domain) for node in nodes}):
         del held[:]
         held.extend(nodes)
         return

@@ -99,7 +99,8 @@ class Scope:
         self.is_function = not isinstance(graph, GraphProto)
         self.edit = GraphEdit(graph, [])
         self._types: dict[str, TypeProto | None] = {}
-        self._written: dict[str, tuple[NodeProto, int]] = {}
+        self._index: dict[str, tuple[NodeProto, int]] = {}
+        self._pending: list[tuple[NodeProto, int]] = []
         self._sources: dict[str, NodeProto | TensorProto | None] | None = None
         self._constants: dict[str, Array | None] = {}
         self._shared: dict[tuple[int, tuple[int, ...], bytes | tuple[Any, ...]], str] = {}
@@ -111,6 +112,18 @@ class Scope:
         self._depth = 0
 
     # ---- what adapters write
+
+    @property
+    def _written(self) -> dict[str, tuple[NodeProto, int]]:
+        """The nodes that adapters wrote, by their outputs, with the opset that each is written for."""
+        while self._pending:
+            node, opset = self._pending.pop()
+            self._index.update(dict.fromkeys(node.output, (node, opset)))
+        return self._index
+
+    def wrote_alike(self, node: NodeProto, opset: int) -> None:
+        """Takes note of a node that was written by a recipe: nobody will ask about its values, as a rule."""
+        self._pending.append((node, opset))
 
     def wrote(self, node: NodeProto, opset: int) -> None:
         """Takes note of a node that an adapter wrote; its outputs are inferred when somebody asks."""
@@ -211,7 +224,7 @@ class Scope:
         if name in self._types:
             return self._types[name]
         known = self.facts.type_of(name)
-        if name in self._written and not has_shape(known):
+        if not has_shape(known) and name in self._written:
             self._types[name] = known  # a question about itself, through a captured name, ends here
             known = self._infer(name) or known
             if name in self._earlier and not is_complete(known):  # a value keeps its type, whatever makes it now
@@ -241,6 +254,9 @@ class Scope:
         """A type as far as it is known without looking at other values; None if it is that of another value."""
         if name in self._spellings:
             return self._spellings[name]
+        stated = self.facts.type_of(name)
+        if stated is not None and (answer := spelled(stated)):
+            return answer
         if name in self._written and name not in self._types:
             if self._source_of_type(name):
                 return None

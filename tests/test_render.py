@@ -63,6 +63,7 @@ def test_report_as_text() -> None:
         "condition:  Resize@19 (1 node): every image has the same size",
         "warning:    the shape of [bold]x[/bold] was wrong before",
         "assumed:    a, b, c, and 2 more",
+        "note:       an initializer counts as constant",
     ]
 
 

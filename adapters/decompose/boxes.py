@@ -8,15 +8,14 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 import numpy
-from onnx import TypeProto  # noqa: TID251  (the types of what the Loop carries)
 
 from onnx_convert.adapters.decompose.places import flat, places, scalar, vector
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, known_size, size_at
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, known_size, size_at, tensor_type
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Node, Value
+    from onnx_convert.site import Node, Value
 
 _LIMIT: Final = 2
 _OVERLAP: Final = 3
@@ -52,7 +51,7 @@ def take_the_best_that_is_left(node: Node, op: Emitter) -> Value:
         return going, live, inner.Concat(taken, number, axis=2)
 
     batch, classes, count = known_size(scores, 0), known_size(scores, 1), known_size(scores, 2)
-    carried = [INT64, BOOL, _type(BOOL, batch, classes, count), _type(INT64, batch, classes, None)]
+    carried = (INT64, BOOL, tensor_type(BOOL, batch, classes, count), tensor_type(INT64, batch, classes, None))
     going = op.Cast(op.Size(scores), to=BOOL)  # there is no best one of none
     body = op.graph("step", carried, step)
     taken = op.node("Loop", scalar(op, vector(op, limit)), going, live, nothing, outputs=2, body=body)[1]
@@ -97,11 +96,3 @@ class _Boxes:
             sides.append(op.Max(side, op.const(0, FLOAT)))
         shared = op.Mul(*sides)
         return op.Greater(op.Div(shared, op.Sub(op.Add(self.area, area), shared)), threshold)
-
-
-def _type(dtype: int, *sizes: Dim) -> TypeProto:
-    kind = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
-    kind.tensor_type.shape.SetInParent()
-    for size in sizes:
-        kind.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
-    return kind

@@ -3,13 +3,23 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from onnx import TypeProto  # noqa: TID251  (the types of what the Loop carries)
-
 from onnx_convert.adapters.decompose.places import fixed, into, places, scalar
-from onnx_convert.adapters.shapes import BOOL, END, INT64, cast, known_size, part, product, size_at, working_dtype
+from onnx_convert.adapters.shapes import (
+    BOOL,
+    END,
+    INT64,
+    cast,
+    known_size,
+    part,
+    product,
+    size_at,
+    tensor_type,
+    working_dtype,
+)
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
@@ -37,10 +47,11 @@ def eliminate_column_by_column(node: Node, op: Emitter) -> Value:
         op.large("a Loop that eliminates a column in every step")
         total = _looped(op, matrices, work)
     else:
-        matrices, total = _eliminated(op, matrices, op.const(range(size)), work)
-        for left in range(size - 1, 0, -1):
+        pivots = []
+        for left in range(size, 1, -1):
             matrices, pivot = _eliminated(op, matrices, op.const(range(left)), work)
-            total = op.Mul(total, pivot)
+            pivots.append(pivot)
+        total = reduce(op.Mul, [*pivots, matrices])
     if x.rank == 3:
         return cast(op, op.Squeeze(total, axes=[1, 2]), dtype)
     return cast(op, into(op, total, batch, lambda: part(op, op.Shape(x), 0, -2)), dtype)
@@ -55,14 +66,14 @@ def _collapsed(op: Emitter, x: Value) -> Value:
 def _looped(op: Emitter, matrices: Value, dtype: int) -> Value:
     shape = op.Shape(matrices)
     ones = op.Expand(op.const(1, dtype), op.Concat(size_at(op, shape, 0), op.const([1, 1]), axis=0))
-    carried = [INT64, BOOL, _type(dtype, None, None, None), _type(INT64, None), _type(dtype, None, 1, 1)]
+    kinds = (tensor_type(dtype, None, None, None), tensor_type(INT64, None), tensor_type(dtype, None, 1, 1))
 
     def step(inner: Emitter, _: Value, going: Value, *carried: Value) -> tuple[Value, ...]:
         matrices, numbers, so_far = carried
         smaller, pivot = _eliminated(inner, matrices, numbers, dtype)
         return going, smaller, _cut(inner, numbers, 0, 0, -1), inner.Mul(so_far, pivot)
 
-    body = op.graph("step", carried, step)
+    body = op.graph("step", (INT64, BOOL, *kinds), step)
     start = (op.const(True, BOOL), matrices, places(op, matrices, 1), ones)
     return op.node("Loop", scalar(op, size_at(op, shape, 1)), *start, outputs=3, body=body)[2]
 
@@ -86,10 +97,3 @@ def _eliminated(op: Emitter, matrices: Value, numbers: Value, dtype: int) -> tup
 
 def _cut(op: Emitter, x: Value, axis: int, start: int, end: int = END) -> Value:
     return op.Slice(x, op.const([start]), op.const([end]), op.const([axis]))
-
-
-def _type(dtype: int, *sizes: int | None) -> TypeProto:
-    kind = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
-    for size in sizes:
-        kind.tensor_type.shape.dim.add(dim_value=size)
-    return kind

@@ -6,10 +6,8 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from onnx import TypeProto  # noqa: TID251  (the type of what the Loop carries)
-
 from onnx_convert.adapters.decompose.places import flat, places, scalar
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, are_zero, known_size, part, size_at
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, are_zero, known_size, part, size_at, tensor_type
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name, dtype_number
 
@@ -115,8 +113,6 @@ def _sorted_rows(op: Emitter, digits: list[Value]) -> Value:
     columns = [op.Transpose(digit, perm=[1, 0]) for digit in digits]
     shape = op.Shape(columns[0])
     last, length = op.Sub(size_at(op, shape, 0), op.const([1])), size_at(op, shape, 1)
-    carried = TypeProto(tensor_type=TypeProto.Tensor(elem_type=INT64))
-    carried.tensor_type.shape.dim.add(dim_value=known_size(columns[0], 1))
 
     def step(inner: Emitter, number: Value, going: Value, order: Value) -> tuple[Value, ...]:
         place = inner.Sub(last, number)
@@ -125,6 +121,6 @@ def _sorted_rows(op: Emitter, digits: list[Value]) -> Value:
             order = inner.Gather(order, _smallest_first(inner, keys, length))
         return going, order
 
-    body = op.graph("column", [INT64, BOOL, carried], step)
+    body = op.graph("column", (INT64, BOOL, tensor_type(INT64, known_size(columns[0], 1))), step)
     count = scalar(op, size_at(op, shape, 0))
     return op.node("Loop", count, op.const(True, BOOL), places(op, columns[0], 1), body=body)[0]
