@@ -314,7 +314,8 @@ def _reach(
     """How far the model can be carried, whatever other domains were asked for as well."""
 
     def target(opset: int) -> dict[str, int]:
-        others = request.to if isinstance(request.to, Mapping) else {}
+        asked = request.to if isinstance(request.to, Mapping) else {}
+        others = {domain: version for domain, version in asked.items() if opsets.normalise(domain) != opsets.AI_ONNX}
         return stamps.resolve({**others, opsets.AI_ONNX: opset})
 
     keep = request.keep_functions

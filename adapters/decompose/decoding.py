@@ -37,7 +37,7 @@ def rotate_pairs(node: Node, op: Emitter) -> Value:
     whole = blocks if turned == size else op.at(9).Slice(blocks, axes=[3], starts=[0], ends=[turned])
     one, other = _pairs(node, op, whole, turned)
     cosine, sine = (
-        op.at(11).Unsqueeze(table if positions is None else op.Gather(table, positions), axes=[2 if rank == 3 else 1])
+        op.at(11).Unsqueeze(_angles(op, table, positions, turned), axes=[2 if rank == 3 else 1])
         for table in (node.input(1), node.input(2))
     )
     if node.attr("interleaved"):
@@ -50,6 +50,15 @@ def rotate_pairs(node: Node, op: Emitter) -> Value:
     if turned != size:
         y = op.Concat(y, op.at(9).Slice(blocks, axes=[3], starts=[turned], ends=[END]), axis=3)
     return op.Reshape(y, op.const([0, 0, known_size(x, 2) or -1])) if rank == 3 else y
+
+
+def _angles(op: Emitter, table: Value, positions: Value | None, turned: int | None) -> Value:
+    """The cosines or sines of each position; a table may be made for the whole head, of which the first are used."""
+    found = table if positions is None else op.Gather(table, positions)
+    width = found.shape[-1] if found.shape else None
+    if turned is None or not isinstance(width, int) or width == turned // 2:
+        return found
+    return op.at(9).Slice(found, axes=[2], starts=[0], ends=[turned // 2])
 
 
 def _pairs(node: Node, op: Emitter, x: Value, size: int | None) -> tuple[Value, ...]:
