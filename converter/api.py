@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-import onnx
 from onnx import ModelProto
 
 import onnx_convert.adapters  # noqa: F401  (fills the registry)
-from onnx_convert import checks, describe, edits, irversion, modelfile, opsets, plugins, registry, runtimes, structure
+from onnx_convert import checks, describe, edits, irversion, modelfile, opsets, runtimes, structure
 from onnx_convert.carrier import Options
-from onnx_convert.errors import InvalidModelError, RefusedError, UsageError
+from onnx_convert.errors import RefusedError, UsageError
 from onnx_convert.layout import External
 from onnx_convert.planner import Planner
 from onnx_convert.reach import Reach

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import onnx.defs
-from onnx import TensorProto
 
 from onnx_convert import opsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onnx import NodeProto, TypeProto
-
+    from onnx import NodeProto
 
 
 @dataclass(frozen=True, slots=True)

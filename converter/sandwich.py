@@ -11,14 +11,13 @@ from onnx import TensorProto
 from onnx_convert import casts, legality, opsets, registry
 from onnx_convert.emitter import Emitter
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, FORMS
-from onnx_convert.site import Value
 from onnx_convert.types import dtype_name, tensor_type
 
 if TYPE_CHECKING:
     from onnx import NodeProto
 
     from onnx_convert.legality import Finding, Rule
-    from onnx_convert.site import Node
+    from onnx_convert.site import Node, Value
 
 
 @dataclass(slots=True)

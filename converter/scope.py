@@ -17,7 +17,16 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, 
 from onnx_convert import constants, legality, opsets
 from onnx_convert.edits import GraphEdit
 from onnx_convert.facts import used_names
-from onnx_convert.types import elements_of, has_shape, is_complete, is_vaguer, nameless, spelled, tensor_type, type_of_elements
+from onnx_convert.types import (
+    elements_of,
+    has_shape,
+    is_complete,
+    is_vaguer,
+    nameless,
+    spelled,
+    tensor_type,
+    type_of_elements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from onnx import AttributeProto
 from onnx_convert import opsets
 from onnx_convert.attributes import KIND_NUMBERS, attribute_value
 from onnx_convert.errors import InvalidModelError
-from onnx_convert.types import dtype_name, dtype_number, elements_of, size
+from onnx_convert.types import elements_of, size
 
 if TYPE_CHECKING:
     import numpy

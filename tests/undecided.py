@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 Crossing = tuple[str, str, int, str]  # domain, operator, boundary, direction: the key of the registry
 
 UNDECIDED = """
-ai.onnx 9 down: TfIdfVectorizer
 """
 
 

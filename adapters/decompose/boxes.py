@@ -26,15 +26,13 @@ _SCORE: Final = 4
 def take_the_best_that_is_left(node: Node, op: Emitter) -> Value:
     """Each step adds one box of each class, 0 for none, to those taken; where they are not 0 is batch and class."""
     scores, limit = node.input(1), node.optional_input(_LIMIT)
-    if limit is None:  # so many are taken
+    if limit is None:  # which means 0
         return op.const(numpy.empty((0, 3)))
     op.large("a Loop that compares a box of each class with all others in every step")
     op.equivalent("two boxes whose overlap is the threshold up to rounding may be judged otherwise")
     boxes = _Boxes(node, op)
-    live = op.Not(op.Less(scores, scores))  # all of them
-    threshold = node.optional_input(_SCORE)
-    if threshold is not None:
-        live = op.Greater(scores, threshold)
+    least = node.optional_input(_SCORE)
+    live = op.Greater(scores, least) if least is not None else op.Not(op.Less(scores, scores))  # all of them
     nothing = op.Cast(op.Slice(scores, axes=[2], starts=[0], ends=[0]), to=INT64)
     given = node.optional_input(_OVERLAP)
     overlap = op.const(0, FLOAT) if given is None else given

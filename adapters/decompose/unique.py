@@ -7,7 +7,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.decompose.places import flat, places, scalar
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, are_zero, known_size, part, size_at, tensor_type
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, are_zero, cast, known_size, part, size_at, tensor_type
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name, dtype_number
 
@@ -19,27 +19,29 @@ if TYPE_CHECKING:
 # holds; the first has the sign of the integer, and those of a negative one are negative.
 _DIGITS: Final = {"int32": 2, "uint32": 2, "int64": 3, "uint64": 3}
 _BITS: Final = 22
-_AS_THEY_ARE: Final = ("float", "double")
+_SORTED_AS_THEY_ARE: Final = ("float", "double")
+_COMPARED_AS_THEY_ARE: Final = ("bool", "int32", "int64", "float16", "float", "double")
 
 
 @downgrade("Unique", at=11)
 def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, ...]:
     """The order keeps equal elements as they are, so the first of each group is the first in the input."""
-    x, axis = node.input(0), node.attr("axis")
-    if dtype_name(node.dtype(0)) == "string":
+    x, axis, dtype = node.input(0), node.attr("axis"), dtype_name(node.dtype(0))
+    if dtype == "string":
         node.refuse("its elements are strings, which nothing below opset 11 puts in order", "go no lower than opset 11")
     if axis is None or x.rank == 1:
         axis, x = 0, flat(op, x)
-        elements, digits = x, _digits(op, x, node.dtype(0))
+        elements, digits = x, _digits(op, x, dtype)
         origin = _sorted(op, digits)
     else:
         op.large("a Loop that sorts by one element of all slices after the other")
         axis = axis + node.rank(0) if axis < 0 else axis
         elements = _rows(node, op, axis)
-        digits = _digits(op, elements, node.dtype(0))
+        digits = _digits(op, elements, dtype)
         origin = _sorted_rows(op, digits)
     length, numbers = size_at(op, op.Shape(elements), 0), places(op, elements, 0)
-    changes = reduce(op.Or, [_changes(op, op.Gather(digit, origin)) for digit in digits])
+    told_apart = [elements] if dtype in _COMPARED_AS_THEY_ARE else digits
+    changes = reduce(op.Or, [_changes(op, op.Gather(value, origin)) for value in told_apart])
     if elements is not x:
         changes = op.Cast(op.ReduceSum(op.Cast(changes, to=FLOAT), axes=[1], keepdims=0), to=BOOL)
     starts = op.Squeeze(op.NonZero(op.Or(changes, are_zero(op, numbers))), axes=[0])
@@ -77,16 +79,15 @@ def _changes(op: Emitter, ordered: Value) -> Value:
 # ---- putting in order
 
 
-def _digits(op: Emitter, x: Value, dtype: int) -> list[Value]:
+def _digits(op: Emitter, x: Value, dtype: str) -> list[Value]:
     """What to sort by, the last first: values that TopK knows."""
-    name = dtype_name(dtype)
-    if name in _AS_THEY_ARE:
+    if dtype in _SORTED_AS_THEY_ARE:
         return [x]
-    if name not in _DIGITS:
+    if dtype not in _DIGITS:
         return [op.Cast(x, to=FLOAT)]
-    wide = dtype_number("uint64") if name == "uint64" else INT64
-    digits, rest = [], x if dtype == wide else op.Cast(x, to=wide)
-    for _ in range(_DIGITS[name] - 1):
+    wide = dtype_number("uint64") if dtype == "uint64" else INT64
+    digits, rest = [], cast(op, x, wide)
+    for _ in range(_DIGITS[dtype] - 1):
         base = op.const(1 << _BITS, wide)
         higher = op.Div(rest, base)
         digits.append(op.Cast(op.Sub(rest, op.Mul(higher, base)), to=FLOAT))

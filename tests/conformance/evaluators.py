@@ -62,7 +62,9 @@ FAULTS = [
         6,
         "it counts pads, the text does not",
     ),
-    Fault(REFERENCE, "Loop", 1, 99, "it stacks scalars to (k, 1) and matrices to one, and fails where there is no step"),
+    Fault(
+        REFERENCE, "Loop", 1, 99, "it stacks scalars to (k, 1) and matrices to one, and fails where there is no step"
+    ),
     Fault(REFERENCE, "RNN", 1, 6, "it does not take output_sequence"),
     Fault(REFERENCE, "GRU", 1, 6, "it does not take output_sequence"),
     Fault(REFERENCE, "LSTM", 1, 6, "it does not take output_sequence"),
