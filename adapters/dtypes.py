@@ -24,6 +24,6 @@ carried(EXTREMUM, *"ReduceMax ReduceMin".split())
 carried(
     NONE,
     *"Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Constant".split(),
-    *"If Loop Scan ConstantOfShape DequantizeLinear DynamicQuantizeLinear EyeLike Multinomial QLinearConv QLinearMatMul".split(),
-    *"QuantizeLinear RandomNormal RandomNormalLike RandomUniform RandomUniformLike Shape Size".split(),
+    *"ConstantOfShape DequantizeLinear DynamicQuantizeLinear EyeLike If Loop Multinomial QLinearConv".split(),
+    *"QLinearMatMul QuantizeLinear Scan RandomNormal RandomNormalLike RandomUniform RandomUniformLike Shape Size".split(),
 )

@@ -19,7 +19,7 @@ from onnx_convert.carrier import Carried, Carrier
 from onnx_convert.errors import Refusal
 from onnx_convert.facts import Facts, subgraphs, used_names
 from onnx_convert.irversion import INPUTS_ONLY
-from onnx_convert.scope import Scope, Session
+from onnx_convert.scope import Scope
 from onnx_convert.site import Refuse
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from onnx_convert.edits import FunctionKey
     from onnx_convert.registry import Crossing
     from onnx_convert.report import Step
+    from onnx_convert.session import Session
 
 # A subgraph that is at the target already, while the node that holds it is not. An adapter may put it into a graph of
 # its own making, whose nodes still have to be carried; the name of a graph means nothing, so it can hold the mark.

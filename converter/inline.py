@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto
 
-    from onnx_convert.scope import Names
+    from onnx_convert.session import Names
 
 
 def expand(function: FunctionProto, call: NodeProto, names: Names) -> Iterator[tuple[NodeProto, int]]:

@@ -10,7 +10,8 @@ from onnx_convert.checks import Attribution
 from onnx_convert.edits import GraphEdit, ModelEdit, function_key
 from onnx_convert.errors import Refusal
 from onnx_convert.facts import Facts
-from onnx_convert.scope import Names, Scope, Session
+from onnx_convert.scope import Scope
+from onnx_convert.session import Names, Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable

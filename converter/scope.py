@@ -29,62 +29,17 @@ from onnx_convert.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy
     from onnx import FunctionProto
 
     from onnx_convert.facts import Facts
     from onnx_convert.recipes import Listener
+    from onnx_convert.session import Session
 
     Array = numpy.ndarray[Any, Any]
 
 _DEPTH: Final = 64  # constants are made of constants in short chains; a long one is a computation
 _DATA_ELEMENTS: Final = 1024  # inference is shown the elements of axes and shapes, not those of weights
-
-
-class Names:
-    """Value and node names of the whole model, so that a new one is unique in every scope."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
-
-    def fresh(self, wanted: str) -> str:
-        """`wanted`, or `wanted_1`, `wanted_2` ... if it is taken."""
-        name, number = wanted, 0
-        while name in self._taken:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._taken.add(name)
-        return name
-
-
-class Session:
-    """What all scopes of one conversion share."""
-
-    def __init__(
-        self,
-        ir_before: int,
-        ir_after: int,
-        names: Names,
-        read: Callable[[TensorProto], TensorProto],
-        find_read: Callable[[], set[str]],
-    ) -> None:
-        self.ir_before = ir_before
-        self.ir_after = ir_after
-        self.names = names
-        self.read = read
-        self.took_ir3_initializer = False
-        self.used: set[str] = set()  # by nodes that adapters wrote
-        self._find_read = find_read
-        self._read_names: set[str] | None = None
-
-    @property
-    def read_names(self) -> set[str]:
-        """Every name that a node or a graph output of the source uses."""
-        if self._read_names is None:
-            self._read_names = self._find_read()
-        return self._read_names
 
 
 class Scope:

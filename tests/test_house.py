@@ -90,7 +90,7 @@ ROWS = (
     ("emitter",),
     ("inline", "view", "casts"),
     ("scope",),
-    ("legality", "edits", "constants", "recipes", "calls"),
+    ("legality", "edits", "constants", "recipes", "calls", "session"),
     ("facts", "site", "attributes"),
     ("modelfile", "files", "layout", "wire"),
     ("registry",),
