@@ -25,5 +25,6 @@ carried(
     NONE,
     *"Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Constant".split(),
     *"ConstantOfShape DequantizeLinear DynamicQuantizeLinear EyeLike If Loop Multinomial QLinearConv".split(),
-    *"QLinearMatMul QuantizeLinear Scan RandomNormal RandomNormalLike RandomUniform RandomUniformLike Shape Size".split(),
+    *"QLinearMatMul QuantizeLinear RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split(),
+    *"Scan Shape Size".split(),
 )
