@@ -69,6 +69,7 @@ def _cast_like(x: str, like: str, attributes: str = "") -> str:
 INT32, STRING, FLOAT8 = 6, 8, 17
 
 CASTS: list[Row] = [
+    rewrites("Cast by name", 5, 6, '(float[2,3] x) => (int32[2,3] y) { y = Cast<to="INT32">(x) }', into=["Cast"]),
     rewrites("Cast with saturate", 19, 18, _cast("float", "int32", INT32, ",saturate=0"), into=["Cast"]),
     rewrites("Cast with round_mode", 24, 23, _cast("float", "int32", INT32, ',round_mode="up"'), into=["Cast"]),
     rewrites("Cast with both", 25, 1, _cast("float", "int32", INT32, ',round_mode="down",saturate=1'), into=["Cast"]),
