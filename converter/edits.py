@@ -88,6 +88,9 @@ class ModelEdit:
 
 def _nested(edit: GraphEdit) -> int:
     """The nodes in subgraphs that have no edit of their own: those of new nodes."""
+    kinds = {(node.op_type, node.domain) for node in edit.nodes}
+    if not any(opsets.may_hold_graphs(operator, opsets.normalise(domain)) for operator, domain in kinds):
+        return 0
     known = {id(child.graph) for child in edit.children}
     holders = [node for node in edit.nodes if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain))]
     graphs = [graph for node in holders for _, _, graph in subgraphs(node)]
