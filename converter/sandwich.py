@@ -102,8 +102,14 @@ def _cast_in(
 
 
 def _cast(op: Emitter, value: Value, dtype: int, opset: int) -> Value:
-    """A Cast; below opset 6 it names the dtype."""
-    return op.Cast(value, to=dtype if opset >= 6 else dtype_name(dtype).upper())
+    """A Cast; below opset 6 it names the dtype, and onnx cannot infer what it makes."""
+    known = value.type
+    result = op.Cast(value, to=dtype if opset >= 6 else dtype_name(dtype).upper())
+    kind = tensor_type(dtype)
+    if known is not None and known.tensor_type.HasField("shape"):
+        kind.tensor_type.shape.CopyFrom(known.tensor_type.shape)
+    op.scope.declare(result.name, kind)
+    return result
 
 
 def _still_wrong(

@@ -112,6 +112,8 @@ class Scope:
     def declare(self, name: str, kind: TypeProto) -> None:
         """States the type of a new value where inference need not be asked."""
         self._types[name] = kind
+        if self.listener is not None:
+            self.listener.general = False  # a recipe would not state it
 
     def share(self, array: Array, hint: str) -> str:
         """The name of a constant with these elements in the scope where new constants go, made if there is none."""
