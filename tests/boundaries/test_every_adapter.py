@@ -39,7 +39,7 @@ def crossed(row: Row) -> set[registry.Key]:
     return found
 
 
-def test_each_adapted_crossing_has_a_row() -> None:
+def test_each_adapter_has_a_row() -> None:
     known = {operator for operators in ELSEWHERE.values() for operator in operators}
     adapted = {
         key
