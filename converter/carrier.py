@@ -97,7 +97,7 @@ class Carrier:
         self.functions = functions
         self.expanded = expanded
         self.nested = nested
-        self._names = {key[:2] for key in functions}
+        self.function_names = {key[:2] for key in functions}
         self._ways: dict[tuple[str, str, int], _Way] = {}
         self._recipes = recipes.Recipes()
 
@@ -148,7 +148,7 @@ class Carrier:
         if way is None:
             stop = self.target.get(domain)
             holds = opsets.may_hold_graphs(operator, domain)
-            if stop is None or (domain, operator) in self._names:
+            if stop is None or (domain, operator) in self.function_names:
                 way = _Way(may_hold_graphs=True)
             else:
                 crossing = registry.route(domain, operator, opset, stop)

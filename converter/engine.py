@@ -100,7 +100,6 @@ class Engine:
         self.options = options
         self.attribution = attribution
         self.carrier = Carrier(target, options, functions, expanded, self._nested)
-        self._names = {key[:2] for key in functions}
         self._fates: dict[tuple[str, str, int], Fate] = {}
         self._endings: dict[tuple[str, str], _Ending] = {}
         self._work = Work()
@@ -155,7 +154,7 @@ class Engine:
     def _fate(self, domain: str, operator: str, opset: int) -> Fate:
         holds = opsets.may_hold_graphs(operator, domain)
         stop = self.target.get(domain)
-        if (domain, operator) in self._names or stop is None:
+        if (domain, operator) in self.carrier.function_names or stop is None:
             fate = Fate(may_hold_graphs=True)
         elif (
             opsets.is_known(domain)
