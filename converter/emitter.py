@@ -22,13 +22,14 @@ from onnx import (
     numpy_helper,
 )
 
-from onnx_convert import opsets
+from onnx_convert import constants, opsets
 from onnx_convert.attributes import attribute, set_attributes
 from onnx_convert.errors import InternalError
-from onnx_convert.facts import nothing_known
+from onnx_convert.facts import nothing_known, used_names
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
 from onnx_convert.scope import Scope
 from onnx_convert.site import Node, Value
+from onnx_convert.types import elements_of, type_of_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -38,9 +39,20 @@ if TYPE_CHECKING:
 
 Outcome = Value | tuple["Value | None", ...]
 Emitted = tuple[NodeProto, int]  # a node, and the opset of its domain for which it is written
+Constant = tuple[numpy.ndarray[Any, Any], int]  # elements and their dtype
 
 # Below opset 9 a Constant makes only these.
 _FLOATS: Final = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+
+# What numpy converts as Cast does: float8 and its like saturate.
+_NUMBERS: Final = frozenset(
+    (
+        *_FLOATS,
+        *(TensorProto.INT8, TensorProto.INT16, TensorProto.INT32, TensorProto.INT64),
+        *(TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64),
+        TensorProto.BFLOAT16,
+    )
+)
 
 
 class Emitter:
@@ -144,7 +156,10 @@ class Emitter:
 
     def call(self, function: FunctionProto | Any, *inputs: Value | None, **attributes: Any) -> Any:
         """The nodes of a function, each at the opset that the function imports: a FunctionProto, or an ONNX Script
-        function. One value, or a tuple if the function has several outputs."""
+        function. One value, or a tuple if the function has several outputs.
+
+        Its constants are written as `const` does, in the dtype of the value that a CastLike names if that is known.
+        """
         from onnx_convert.inline import expand
 
         proto: FunctionProto = function.to_function_proto() if hasattr(function, "to_function_proto") else function
@@ -155,10 +170,40 @@ class Emitter:
         for name, value in attributes.items():
             if value is not None:
                 caller.attribute.append(attribute(name, value, None))
+        known: dict[str, Constant] = {}
         for new, opset in expand(proto, caller, names):
+            constant = self._constant_of(new, known) if new.output[0] not in caller.output else None
+            if constant is not None:
+                known[new.output[0]] = constant
+                continue
+            for index, name in enumerate(new.input):
+                if name in known:
+                    new.input[index] = self.const(*known[name]).name
+            for name in sorted(used_names(new) & known.keys()):  # those that a subgraph of the node uses
+                held = attribute("value", numpy_helper.from_array(known.pop(name)[0]), None)
+                self._record(NodeProto(op_type="Constant", output=[name], attribute=[held]), self._ai_onnx)
+            if self.subject.proto.name:
+                new.name = names.fresh(f"{self._base}/{new.op_type}")
             self._record(new, opset)
         values = tuple(Value(name, self.scope) for name in caller.output)
         return values[0] if len(values) == 1 else values
+
+    def _constant_of(self, node: NodeProto, known: dict[str, Constant]) -> Constant | None:
+        """What a node of a function stands for if it is a constant, or brings one to a dtype that is known."""
+        if node.op_type == "Constant":
+            tensor = constants.tensor_of(node)
+            if tensor is None or tensor.data_type not in _NUMBERS:
+                return None
+            return elements_of(tensor), tensor.data_type
+        if node.op_type != "CastLike" or node.input[0] not in known:
+            return None
+        like = node.input[1]
+        kind = type_of_elements(self.scope.spelled(like)) if like not in known else None
+        dtype = known[like][1] if like in known else kind.tensor_type.elem_type if kind is not None else 0
+        if dtype not in _NUMBERS:
+            return None
+        with numpy.errstate(all="ignore"):
+            return known[node.input[0]][0].astype(helper.tensor_dtype_to_np_dtype(dtype)), dtype
 
     def graph(self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]) -> GraphProto:
         """A subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an emitter of its
@@ -206,6 +251,8 @@ class Emitter:
         Equal constants of a graph are one initializer; in a function body, which has none, a Constant node.
         """
         array = numpy.asarray(elements, dtype=helper.tensor_dtype_to_np_dtype(dtype))
+        if dtype == TensorProto.BFLOAT16 and array.dtype == numpy.float32:  # as onnx holds it in numpy before 1.19
+            return self.at(max(self._ai_onnx, 13)).Cast(self.const(array, TensorProto.FLOAT), to=dtype)
         if not self.scope.is_function:
             return Value(self.scope.share(array, f"{self._base}/constant"), self.scope)
         tensor = numpy_helper.from_array(array)

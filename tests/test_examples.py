@@ -70,7 +70,7 @@ def test_adapters_of_an_installed_distribution_are_found(tmp_path: Path) -> None
     done = python("-m", "onnx_convert", source, "--to", "com.acme:1", path=tmp_path)
     assert done.returncode == 0, done.stderr
     converted = onnx.load(tmp_path / "gates.opset17.onnx")
-    assert [node.op_type for node in converted.graph.node] == ["Gate", "Constant", "Mul", "Sigmoid", "Mul"]
+    assert [node.op_type for node in converted.graph.node] == ["Gate", "Mul", "Sigmoid", "Mul"]
 
 
 def test_the_example_publishes_in_the_group_that_is_scanned() -> None:
@@ -79,15 +79,18 @@ def test_the_example_publishes_in_the_group_that_is_scanned() -> None:
     assert f'[project.entry-points."{plugins.GROUP}"]' in (ACME / "pyproject.toml").read_text(encoding="utf-8")
 
 
-def test_the_readme_shows_the_adapter_as_it_is() -> None:
+@pytest.mark.parametrize(
+    ("path", "functions"), [("adapters/softmax.py", 2), ("adapters/decompose/scripts/activations.py", 1)]
+)
+def test_the_readme_shows_adapters_as_they_are(path: str, functions: int) -> None:
     """The code of "An adapter in ten minutes" is code of the tree, function by function."""
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = readme.partition("<!-- adapters/softmax.py -->\n```python\n")[2].partition("```")[0]
-    source = (ROOT / "adapters" / "softmax.py").read_text(encoding="utf-8")
+    shown = readme.partition(f"<!-- {path} -->\n```python\n")[2].partition("```")[0]
+    source = (ROOT / path).read_text(encoding="utf-8")
     parts = [part.strip() for part in shown.split("\n\n\n")]
-    assert len(parts) >= 2
+    assert len(parts) == functions
     for part in parts:
-        assert part in source
+        assert f"\n\n\n{part}\n" in source
 
 
 def test_the_files_that_the_readme_names_exist() -> None:

@@ -7,9 +7,9 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapters.decompose.compiled import Compiled
 from onnx_convert.adapters.shapes import FLOAT
 from onnx_convert.registry import downgrade, impossible
 from onnx_convert.types import dtype_name, dtype_number
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DOUBLE: Final = dtype_number("double")
 ORDER: Final = "the operator may round in another order"
+
+compiled: Final = Compiled("activations")
 
 impossible(
     "Erf",
@@ -51,9 +53,8 @@ def multiply_sigmoid(node: Node, op: Emitter) -> Value:
 @downgrade("HardSwish", at=14)
 def multiply_hard_sigmoid(node: Node, op: Emitter) -> Value:
     """A product with HardSigmoid(x) whose alpha is 1/6 and beta 0.5."""
-    x = node.input(0)
     op.equivalent(ORDER)
-    return op.Mul(x, op.HardSigmoid(x, alpha=1 / 6, beta=0.5))
+    return op.call(compiled.hard_swish, node.input(0))
 
 
 # ---- Gelu, Mish, Celu
@@ -62,22 +63,15 @@ def multiply_hard_sigmoid(node: Node, op: Emitter) -> Value:
 @downgrade("Gelu", at=20)
 def gelu_by_erf(node: Node, op: Emitter) -> Value:
     """Half of x times 1 + Erf(x / sqrt(2)), or times the Tanh form that `approximate` asks for."""
-    x, dtype = node.input(0), node.dtype(0)
     op.equivalent(ORDER)
-    if node.attr("approximate") == "tanh":
-        factor = op.Add(op.Mul(op.Mul(x, x), op.const(sqrt(2 / pi) * 0.044715, dtype)), op.const(sqrt(2 / pi), dtype))
-        share = op.Tanh(op.Mul(x, factor))
-    else:
-        share = op.Erf(op.Mul(x, op.const(sqrt(0.5), dtype)))
-    return op.Mul(op.Mul(x, op.const(0.5, dtype)), op.Add(share, op.const(1, dtype)))
+    return op.call(compiled.gelu_by_tanh if node.attr("approximate") == "tanh" else compiled.gelu, node.input(0))
 
 
 @downgrade("Mish", at=18)
 def mish_by_softplus(node: Node, op: Emitter) -> Value:
     """A product with Tanh(Softplus(x))."""
-    x = node.input(0)
     op.equivalent(ORDER)
-    return op.Mul(x, op.Tanh(op.Softplus(x)))
+    return op.call(compiled.mish, node.input(0))
 
 
 @downgrade("Celu", at=28)
@@ -106,8 +100,7 @@ def celu_by_elu(node: Node, op: Emitter) -> Value:
 @downgrade("ThresholdedRelu", at=10)
 def choose_above_threshold(node: Node, op: Emitter) -> Value:
     """The input where it is greater than alpha, else 0."""
-    x, dtype = node.input(0), node.dtype(0)
-    return op.Where(op.Greater(x, op.const(node.attr("alpha"), dtype)), x, op.const(0, dtype))
+    return op.call(compiled.thresholded_relu, node.input(0), alpha=node.attr("alpha"))
 
 
 @downgrade("Shrink", at=9)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapters.decompose.compiled import Compiled
 from onnx_convert.adapters.shapes import (
     DOUBLE,
     FLOAT,
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
     Array = numpy.ndarray[Any, Any]
+
+compiled: Final = Compiled("spectral")
 
 _MOST: Final = 1 << 22  # elements of a matrix that is written as a constant
 _FLOATS: Final = (FLOAT, dtype_number("float16"), dtype_number("bfloat16"))  # runtimes convolve no doubles
@@ -92,25 +95,9 @@ def triangles_on_the_mel_scale(node: Node, op: Emitter) -> Value:
 
 
 def _triangles_at_run_time(node: Node, op: Emitter) -> Value:
-    def number(value: float) -> Value:
-        return op.const([value], DOUBLE)
-
-    one, zero = number(1), number(0)
-    bands, length = (cast(op, op.Reshape(node.input(index), op.const([1])), INT64) for index in (0, 1))
-    rate, *edges = (op.Cast(node.input(index), to=DOUBLE) for index in (2, 3, 4))
-    low, high = (op.Log(op.Add(op.Div(edge, number(700)), one)) for edge in edges)
-    points = op.Add(bands, op.const([2]))
-    step = op.Div(op.Sub(high, low), op.Cast(points, to=DOUBLE))
-    mels = op.Add(op.Mul(op.Cast(count_up(op, points), to=DOUBLE), step), low)
-    hertz = op.Mul(op.Sub(op.Exp(mels), one), number(700))
-    bins = op.Floor(op.Div(op.Mul(hertz, op.Cast(op.Add(length, op.const([1])), to=DOUBLE)), rate))
-    left, centre, right = part(op, bins, 0, -2), part(op, bins, 1, -1), part(op, bins, 2)
-    rows = op.Add(op.Div(length, op.const([2])), op.const([1]))
-    row = op.at(11).Unsqueeze(op.Cast(count_up(op, rows), to=DOUBLE), axes=[1])
-    rise = op.Div(op.Sub(row, left), op.Max(op.Sub(centre, left), one))
-    fall = op.Div(op.Sub(right, row), op.Max(op.Sub(right, centre), one))
-    peak = op.Max(op.Sub(one, op.Abs(op.Sub(row, centre))), zero)
-    return op.Max(op.Min(rise, fall), peak)
+    counts = (cast(op, op.Reshape(node.input(index), op.const([1])), INT64) for index in (0, 1))
+    numbers = (op.Cast(node.input(index), to=DOUBLE) for index in (2, 3, 4))
+    return op.call(compiled.mel_weights, *counts, *numbers)
 
 
 # ---- DFT
