@@ -48,9 +48,18 @@ def never_empty(x: Value) -> bool:
     return x.shape is not None and all(isinstance(size, int) and size > 0 for size in x.shape)
 
 
+def shape_of(op: Emitter, x: Value) -> Value:
+    """The shape of a value, for another one to be given: a constant where at most one size is unknown and none is 0."""
+    sizes = [size if isinstance(size, int) else -1 for size in x.shape or ()]
+    if sizes and sizes.count(-1) <= 1 and 0 not in sizes:
+        return op.const(sizes)
+    return op.Shape(x)
+
+
 def reshape(op: Emitter, x: Value, shape: Value) -> Value:
     """A value in a shape whose zeros are sizes: a plain Reshape would copy the input's size for a 0."""
-    if never_empty(x):
+    sizes = shape.constant
+    if (sizes is not None and sizes.all()) or never_empty(x):
         return op.at(13).Reshape(x, shape)
     return op.at(14).Reshape(x, shape, allowzero=1)
 

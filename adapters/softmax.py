@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import collapse, reshape, restore, three_dimensions
+from onnx_convert.adapters.shapes import collapse, reshape, restore, shape_of, three_dimensions
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -22,22 +22,14 @@ FAMILY = ("Softmax", "LogSoftmax", "Hardmax")
 
 @upgrade(*FAMILY, at=13)
 def normalise_one_axis(node: Node, op: Emitter) -> Value:
-    """One axis is what was flattened if it is the last; otherwise flatten, normalise, and restore the shape.
-
-    A plain Reshape reads a 0 in the shape as "the size that is there": right only of a first one before the axis.
-    """
+    """One axis is what was flattened if it is the last; otherwise flatten, normalise, and restore the shape."""
     x, axis = node.input(0), node.attr("axis")
     rank = x.rank
     if axis == -1 or (rank is not None and axis % max(rank, 1) == rank - 1):
         return op.same(axis=-1)
-    shape = op.Shape(x)
+    shape = shape_of(op, x)
     flat = op.Flatten(x, axis=axis)
-    normalised = op.same(flat, axis=-1)
-    sizes = x.shape
-    first = 1 if sizes and axis % len(sizes) else 0
-    if sizes is not None and all(isinstance(size, int) and size > 0 for size in sizes[first:]):
-        return op.Reshape(normalised, shape)
-    return op.at(14).Reshape(normalised, shape, allowzero=1)
+    return reshape(op, op.same(flat, axis=-1), shape)
 
 
 @downgrade(*FAMILY, at=13)

@@ -3,24 +3,22 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import os
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from onnx import ModelProto
 
-import onnx_convert.adapters  # noqa: F401  (fills the registry)
-from onnx_convert import checks, describe, edits, irversion, modelfile, opsets, runtimes, structure
+import onnx_convert.adapters  # noqa: F401  (fills the registry when asked)
+from onnx_convert import checks, edits, irversion, modelfile, opsets, structure
 from onnx_convert.carrier import Options
 from onnx_convert.errors import RefusedError, UsageError
 from onnx_convert.layout import External
 from onnx_convert.planner import Planner
-from onnx_convert.reach import Reach
 from onnx_convert.report import Report
 from onnx_convert.targets import Stamps, Target
 
@@ -33,7 +31,9 @@ if TYPE_CHECKING:
     from onnx_convert.describe import Description
     from onnx_convert.edits import ModelEdit
     from onnx_convert.modelfile import ModelFile, Progress
+    from onnx_convert.reach import Reach
     from onnx_convert.runtimes import Runtime
+    from onnx_convert.structure import Census
 
 Model = Any  # a path, bytes, a ModelProto or an onnx_ir.Model
 
@@ -122,8 +122,7 @@ class Conversion:
         self.close()
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Request:
+class _Request(NamedTuple):
     """What the user asked for, before the model is known."""
 
     to: Target | None
@@ -183,6 +182,7 @@ def convert(
         with _no_collection():
             report, edit = _plan(proto, request, _reader(source), _shown(model))
             edits.apply(edit, proto)
+            del edit  # or the collector goes through all of it
     except BaseException:
         if source is not None:
             source.close()
@@ -231,13 +231,15 @@ def inspect(
 
     Raises InvalidModelError if it cannot be read or makes no sense.
     """
+    from onnx_convert import describe
+
     request = _request("latest", None, types, exact, allow, strict, expand, keep_functions, None)
     started = time.perf_counter()
     source, proto, _ = _open(model)
     try:
         where = _shown(model)
         stamps = Stamps(proto, where)
-        reach = _reach(proto, request, _reader(source), stamps, structure.examine(proto, where).names)
+        reach = _reach(proto, request, _reader(source), stamps, structure.examine(proto, where))
         description = describe.describe(proto, stamps.main, reach, where)
     finally:
         if source is not None:
@@ -268,31 +270,31 @@ def _plan(
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     census = structure.examine(proto, where)
     report.nodes_before = census.nodes
-    moved, rising = stamps.moves(target), stamps.rises(target)
+    moved, rising, keep = stamps.moves(target), stamps.rises(target), request.keep_functions
     ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)
     if runtime is not None:
         raised = target[""] > imports.get("", target[""])
         ir_version = irversion.within(
-            proto, target[""], runtime.ir, request.ir_version, raised=raised, keep_functions=request.keep_functions
+            proto, census.graphs, target[""], runtime.ir, request.ir_version, raised=raised, keep_functions=keep
         )
         report.notes += [runtime.verdict(report.opsets_before, proto.ir_version), *runtime.remarks]
         report.warnings += filter(None, [runtime.doubt])
     elif moved or request.ir_version is not None:
         ir_version = irversion.choose(
-            proto, target[""], request.ir_version, rising=rising, keep_functions=request.keep_functions
+            proto, census.graphs, target[""], request.ir_version, rising=rising, keep_functions=keep
         )
-    planner = Planner(proto, imports, target, ir_version, request.options, read, report, census.names)
+    planner = Planner(proto, imports, target, ir_version, request.options, read, report, census)
     edit = planner.plan()
     if runtime is not None:
-        report.refusals += irversion.excess(proto, runtime.ir, str(runtime), keep_functions=request.keep_functions)
+        report.refusals += irversion.excess(proto, census.graphs, runtime.ir, str(runtime), keep_functions=keep)
         nodes = (node for body in edit.bodies for graph in body.walk() for node in graph.nodes)
         report.warnings += runtime.without_kernel(((n.domain, n.op_type) for n in nodes), report.opsets_after)
     if report.refusals:
-        reach = _reach(proto, request, read, stamps, census.names)
+        reach = _reach(proto, request, read, stamps, census)
         raise RefusedError(report.refusals, report, reach.nearest(target[""], report.refusals))
     if edit.any_change or (moved and not rising):
-        known = planner.facts if planner.asked else None
-        checks.check(proto, edit, read, planner.attribution, known, report)
+        known = planner.facts if planner.facts.asked else None
+        checks.check(proto, edit, read, planner.rewrites, known, report, simple=census.simple)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
     added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()
@@ -308,9 +310,10 @@ def _reach(
     request: _Request,
     read: Callable[[TensorProto], TensorProto],
     stamps: Stamps,
-    names: set[str],
+    census: Census,
 ) -> Reach:
     """How far the model can be carried, whatever other domains were asked for as well."""
+    from onnx_convert.reach import Reach
 
     def target(opset: int) -> dict[str, int]:
         asked = request.to if isinstance(request.to, Mapping) else {}
@@ -318,7 +321,7 @@ def _reach(
         return stamps.resolve({**others, opsets.AI_ONNX: opset})
 
     keep = request.keep_functions
-    return Reach(proto, stamps.main, target, request.options, read, names, keep_functions=keep)
+    return Reach(proto, stamps.main, target, request.options, read, census, keep_functions=keep)
 
 
 def _request(
@@ -348,7 +351,13 @@ def _request(
     if to is not None and runtime is not None:
         raise UsageError("an opset and a runtime exclude each other")
     options = Options(types, exact, bool(allowed), strict, expand_all=expand == "all")
-    return _Request(to, options, keep_functions, ir_version, runtimes.find(runtime) if runtime is not None else None)
+    return _Request(to, options, keep_functions, ir_version, _runtime(runtime) if runtime is not None else None)
+
+
+def _runtime(name: str) -> Runtime:
+    from onnx_convert import runtimes
+
+    return runtimes.find(name)
 
 
 @contextmanager

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import GraphProto, NodeProto, TypeProto
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from onnx_convert.edits import FunctionKey
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """A node that calls a function, and the facts of the graphs that it stands in, innermost first."""
 
     node: NodeProto

@@ -8,12 +8,13 @@ or down, until nothing is left to cross; then its legality at the target is judg
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx_convert import legality, opsets, recipes, registry
 from onnx_convert.calls import key_of
 from onnx_convert.emitter import Emitter
 from onnx_convert.errors import InternalError, InvalidModelError
+from onnx_convert.facts import name_of
 from onnx_convert.inline import expand
 from onnx_convert.registry import Crossing, Impossible
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, Step
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
     from onnx_convert.edits import FunctionKey
     from onnx_convert.scope import Scope
 
+    Nested = Callable[[NodeProto, "Imports", Scope], None]
+
 Imports = dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(NamedTuple):
     """What the user allows. `types` is "refuse", "cast" or "cast-rounding"."""
 
     types: str = "refuse"
@@ -51,11 +53,11 @@ class Carried:
     inlined: set[FunctionKey] = field(default_factory=set)
     unknown: list[str] = field(default_factory=list)  # values whose dtype had to be assumed to be legal
     crossing: Crossing | None = None
+    used: set[str] | None = None  # by the new nodes, without what they make; None if nobody knows yet
     bearer: NodeProto | None = None  # the node that carries the meaning on, with name, doc string and metadata
 
 
-@dataclass(frozen=True, slots=True)
-class _Way:
+class _Way(NamedTuple):
     """Where a node of one operator goes next from one opset: over a boundary, or to be judged by the rule at `stop`.
 
     `as_written` says that the rule is also that of the opset which the node is written for, `narrower` that it takes
@@ -70,8 +72,21 @@ class _Way:
     may_hold_graphs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Moving:
+class Ending(NamedTuple):
+    """What is to be done about every new node of one operator."""
+
+    domain: str
+    stop: int | None
+    infers: bool
+    may_hold_graphs: bool
+
+    @property
+    def plain(self) -> bool:
+        """Nothing: it is of ai.onnx, its types can be inferred, and it has no subgraphs."""
+        return self.domain == opsets.AI_ONNX and self.infers and not self.may_hold_graphs
+
+
+class _Moving(NamedTuple):
     """A node on its way: the opset that it stands at, those that nodes in its subgraphs are written for, and the
     crossings and functions that led to it."""
 
@@ -82,7 +97,7 @@ class _Moving:
 
 
 class Carrier:
-    """Carries the nodes of one conversion. `nested` brings the subgraphs of a node to the target, in place."""
+    """Carries the nodes of one conversion."""
 
     def __init__(
         self,
@@ -90,40 +105,45 @@ class Carrier:
         options: Options,
         functions: Mapping[FunctionKey, FunctionProto],
         expanded: set[FunctionKey],
-        nested: Callable[[NodeProto, Imports, Scope], None],
     ) -> None:
         self.target = target
         self.options = options
         self.functions = functions
         self.expanded = expanded
-        self.nested = nested
         self.function_names = {key[:2] for key in functions}
         self._ways: dict[tuple[str, str, int], _Way] = {}
+        self.endings: dict[tuple[str, str], Ending] = {}
         self._recipes = recipes.Recipes()
 
     def expands(self, node: NodeProto) -> bool:
         """Whether a node calls a function that is put in place of its calls."""
         return bool(self.expanded) and key_of(node) in self.expanded
 
-    def carry(self, node: NodeProto, opset: int, scope: Scope, result: Carried) -> None:
-        """Fills in what a node becomes at the target, by a recipe if one like it was there before. Raises Refuse."""
-        key = recipes.key_of(node, opset) if not scope.is_function and not self.expands(node) else None
-        if key is not None and (followed := self._recipes.follow(key, node, scope)) is not None:
-            result.nodes, result.steps = followed
-            for new in result.nodes:
-                scope.wrote_alike(new, self.target.get(opsets.normalise(new.domain), 1))
+    def carry(self, node: NodeProto, opset: int, scope: Scope, result: Carried, nested: Nested) -> None:
+        """Fills in what a node becomes at the target, by a recipe if one like it was there before. Raises Refuse.
+
+        `nested` brings the subgraphs of a new node to the target, in place.
+        """
+        names = recipes.names_of(node)
+        key = recipes.key_of(node, names, opset) if not scope.is_function and not self.expands(node) else None
+        if key is not None and (followed := self._recipes.follow(key, node, names, scope)) is not None:
+            result.nodes, result.steps, result.used = followed
+            scope.wrote_alike(result.nodes, self.target)
             return
         listener = scope.listener = recipes.Listener(node)
         steps: list[Step] = []
         result.steps = steps
         try:
-            self._carry(node, opset, scope, result, steps)
+            self._carry(node, opset, scope, result, steps, nested)
         finally:
             scope.listener = None
         if key is not None and not result.unknown:
-            self._recipes.learn(key, node, result.nodes, result.bearer, steps, listener, scope)
+            plain = all(self.ending(new).plain for new in result.nodes)
+            self._recipes.learn(key, node, result.nodes, result.bearer, steps, listener, scope, plain=plain)
 
-    def _carry(self, node: NodeProto, opset: int, scope: Scope, result: Carried, steps: list[Step]) -> None:
+    def _carry(
+        self, node: NodeProto, opset: int, scope: Scope, result: Carried, steps: list[Step], nested: Nested
+    ) -> None:
         pending = [_Moving(node, opset, scope.imports)]
         result.bearer = node
         while pending:
@@ -133,7 +153,7 @@ class Carrier:
                 continue
             way = self._way(opsets.normalise(moving.node.domain), moving.node.op_type, moving.opset)
             if way.may_hold_graphs and moving.lineage:
-                self.nested(moving.node, moving.imports, scope)
+                nested(moving.node, moving.imports, scope)
             result.crossing = way.crossing
             if way.crossing is None:
                 if not way.stop:
@@ -141,6 +161,19 @@ class Carrier:
                 result.nodes += self._settle(moving, way, scope, result, steps)
             else:
                 pending += reversed(self._cross(moving, way.crossing, scope, result, steps))
+
+    def ending(self, node: NodeProto) -> Ending:
+        """What is to be done about a new node."""
+        ending = self.endings.get((node.domain, node.op_type))
+        if ending is not None:
+            return ending
+        domain = opsets.normalise(node.domain)
+        stop = self.target.get(domain)
+        rule = legality.rule_of(node.op_type, stop, domain) if stop is not None else None
+        infers = rule is None or rule.infers
+        ending = Ending(domain, stop, infers, opsets.may_hold_graphs(node.op_type, domain))
+        self.endings[node.domain, node.op_type] = ending
+        return ending
 
     def _way(self, domain: str, operator: str, opset: int) -> _Way:
         key = (domain, operator, opset)
@@ -163,7 +196,7 @@ class Carrier:
         """The body of a function in place of a call."""
         key = key_of(moving.node)
         if key in moving.lineage:
-            raise InvalidModelError(f"function {key[1]} calls itself", where=scope.shown(moving.node))
+            raise InvalidModelError(f"function {key[1]} calls itself", where=name_of(moving.node))
         result.inlined.add(key)
         function = self.functions[key]
         imports = {opsets.normalise(entry.domain): entry.version for entry in function.opset_import}
@@ -179,7 +212,7 @@ class Carrier:
         node, decision = moving.node, crossing.decision
         step = (node.op_type, crossing)
         if step in moving.lineage:
-            raise InternalError(f"{node.op_type}@{crossing.boundary} leads to itself", node=scope.shown(node))
+            raise InternalError(f"{node.op_type}@{crossing.boundary} leads to itself", node=name_of(node))
         if decision is None:
             raise Refuse(*undecided(node, crossing))
         if isinstance(decision, Impossible):
@@ -197,7 +230,7 @@ class Carrier:
             raise
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
-            raise InternalError(why, adapter=decision.name, node=scope.shown(node)) from error
+            raise InternalError(why, adapter=decision.name, node=name_of(node)) from error
         if op.size and not self.options.expand_all:
             raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be")
         self._promise(op.form, op.condition)

@@ -14,8 +14,7 @@ what the operator does to values, its kind (declared by `registry.carried`):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import TensorProto
 
@@ -55,8 +54,7 @@ _CARRIERS: Final[dict[int, tuple[int, ...]]] = {
 _SMALL_FLOATS: Final = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0")
 
 
-@dataclass(frozen=True, slots=True)
-class Carrier:
+class Carrier(NamedTuple):
     """A dtype to carry another one through an operator, and what that promises."""
 
     dtype: int

@@ -21,44 +21,43 @@ from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from onnx import ModelProto, TensorProto
 
-    from onnx_convert.edits import ModelEdit
+    from onnx_convert.edits import ModelEdit, Rewrite
     from onnx_convert.facts import Facts
     from onnx_convert.report import Report
 
 
-class Attribution:
-    """Which adapter wrote the value of that name, for messages about faults of ours."""
-
-    def __init__(self) -> None:
-        self.by_value: dict[str, tuple[str, str]] = {}  # value name -> (adapter, source node)
-
-    def blame(self, text: str) -> tuple[str, str]:
-        """The adapter and node whose name or values a finding mentions; nobody if it mentions none."""
-        mentioned = set(re.findall(r"[^\s()\[\]'\":,]+", text))
-        mentioned |= {word.rpartition("/")[0] for word in mentioned}  # helpers are named after their node
-        return next((by for value, by in self.by_value.items() if value in mentioned or by[1] in mentioned), ("", ""))
+def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
+    """The adapter and node whose name or values a finding mentions; nobody if it mentions none."""
+    mentioned = set(re.findall(r"[^\s()\[\]'\":,]+", text))
+    mentioned |= {word.rpartition("/")[0] for word in mentioned}  # helpers are named after their node
+    for rewrite in rewrites:
+        if rewrite.node in mentioned or any(name in mentioned for new in rewrite.nodes for name in new.output):
+            return rewrite.adapter, rewrite.node
+    return "", ""
 
 
 def check(
     model: ModelProto,
     edit: ModelEdit,
     read: Callable[[TensorProto], TensorProto],
-    attribution: Attribution,
+    rewrites: list[Rewrite],
     known: Facts | None,
     report: Report,
+    *,
+    simple: bool,
 ) -> None:
     """Raises InternalError if the planned result is not valid although the source is; completes its value_info.
 
     `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
-    compared with it.
+    compared with it. `simple` says that all nodes of the source are (see `opsets.is_simple`).
     """
-    findings, inferred = find(view.build(model, edit, read))
+    findings, inferred = find(view.build(model, edit, read, simple=edit.simple))
     if findings:
-        before, _ = find(view.build(model, None, read))
+        before, _ = find(view.build(model, None, read, simple=simple))
         if before and (mended := _without_stated_types(model, edit, read)) is not None:
             report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
             inferred, findings = mended, []
@@ -68,20 +67,20 @@ def check(
             elif before:
                 raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=report.source)
             else:
-                adapter, node = attribution.blame(finding)
+                adapter, node = blame(rewrites, finding)
                 raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
     if inferred is None or known is None:
         return
-    now = facts.values_of(inferred)
+    now = facts.values_of(inferred, {name for rewrite in rewrites for name in rewrite.source.output})
     outputs = {value.name for value in model.graph.output}
-    for name, (adapter, node) in attribution.by_value.items():
+    for by, name in ((rewrite, name) for rewrite in rewrites for name in rewrite.source.output):
         before_type = known.type_of(name)
         found = now.get(name)
         if before_type is None or name in edit.graph.forgotten or (found is not None and found.type == before_type):
             continue
         if contradicts(found and found.type, before_type) and not _is_overcounted(model, name):
-            raise InternalError(f"the type of {name!r} has changed", adapter=adapter, node=node)
-        if is_vaguer(found and found.type, before_type):
+            raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
+        if is_vaguer(found and found.type, before_type) and by.makes(name):
             (edit.graph.refined if name in outputs else edit.graph.value_info).append(
                 ValueInfoProto(name=name, type=nameless(before_type))
             )
@@ -99,7 +98,7 @@ def _without_stated_types(
     """The inferred result without the types that the source states of inner values, if that is what was wrong."""
     stated = {value.name for value in model.graph.value_info} - edit.graph.forgotten
     edit.graph.forgotten |= stated
-    findings, inferred = find(view.build(model, edit, read))
+    findings, inferred = find(view.build(model, edit, read, simple=edit.simple))
     if findings:
         edit.graph.forgotten -= stated
         return None
@@ -110,12 +109,13 @@ def find(model: ModelProto) -> tuple[list[str], GraphProto | None]:
     """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
     findings: list[str] = []
     inferred: GraphProto | None = None
+    serialised = model.SerializeToString()
     try:
-        inferred = onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True).graph
+        inferred = onnx.shape_inference.infer_shapes(serialised, True, True, True).graph
     except Exception as error:  # C++ errors come as several unrelated types
         findings += _lines(error)
     try:
-        onnx.checker.check_model(model)
+        onnx.checker.check_model(serialised)
     except Exception as error:
         findings += _lines(error)[:1]
     return findings, inferred

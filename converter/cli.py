@@ -16,7 +16,6 @@ import re
 import sys
 import time
 import traceback
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
@@ -346,7 +345,7 @@ def _outcome(report: Report, model: str, check: bool) -> str:
 def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Print every refusal and the way out; give the exit code."""
     if as_json:
-        refusals = [asdict(refusal) for refusal in error.refusals]
+        refusals = [refusal._asdict() for refusal in error.refusals]
         _print_json("refused", error.report, refusals=refusals, nearest=error.nearest)
     count = len(error.refusals)
     name = "stdin" if model == STREAM else model

@@ -7,7 +7,7 @@ Goes through the graph once; no weight is read.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from onnx import AttributeProto, GraphProto, TensorProto
@@ -55,8 +55,8 @@ class Description:
     def to_dict(self) -> dict[str, Any]:
         """The description as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain["below"] = [asdict(refusal) for refusal in self.below]
-        plain["above"] = [asdict(refusal) for refusal in self.above]
+        plain["below"] = [refusal._asdict() for refusal in self.below]
+        plain["above"] = [refusal._asdict() for refusal in self.above]
         plain["runtimes"] = [runtime.to_dict() for runtime in self.runtimes]
         return plain
 

@@ -8,12 +8,12 @@ node may hold gigabytes: new nodes are appended, and the list is sorted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import SparseTensorProto
 
 from onnx_convert import opsets
-from onnx_convert.facts import subgraphs
+from onnx_convert.facts import name_of, subgraphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,23 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
+
+
+class Rewrite(NamedTuple):
+    """A node of the source, by which adapter it was rewritten, and what it became."""
+
+    source: NodeProto
+    adapter: str
+    nodes: list[NodeProto]
+
+    @property
+    def node(self) -> str:
+        """How people find the source node."""
+        return name_of(self.source)
+
+    def makes(self, name: str) -> bool:
+        """Whether the new nodes make a value of that name."""
+        return any(name in new.output for new in self.nodes)
 
 
 @dataclass(slots=True)
@@ -60,7 +77,7 @@ class GraphEdit:
         )
 
 
-@dataclass(slots=True)
+@dataclass
 class ModelEdit:
     """What changes in a model: its graphs, the functions that stay, and its stamps."""
 
@@ -70,6 +87,7 @@ class ModelEdit:
     removed_functions: set[FunctionKey] = field(default_factory=set)
     opsets: dict[str, int] = field(default_factory=dict)  # the version by domain ("" for ai.onnx) afterwards
     ir_version: int = 0
+    simple: bool = False  # whether all nodes, those that stay and those that are new, are (see `opsets.is_simple`)
 
     @property
     def bodies(self) -> tuple[GraphEdit, ...]:
@@ -78,7 +96,8 @@ class ModelEdit:
 
     def count(self) -> int:
         """The number of nodes afterwards, subgraphs and functions included."""
-        return sum(len(edit.nodes) + _nested(edit) for body in self.bodies for edit in body.walk())
+        edits = [edit for body in self.bodies for edit in body.walk()]
+        return sum(len(edit.nodes) + (0 if self.simple else _nested(edit)) for edit in edits)
 
     @property
     def any_change(self) -> bool:
@@ -88,9 +107,6 @@ class ModelEdit:
 
 def _nested(edit: GraphEdit) -> int:
     """The nodes in subgraphs that have no edit of their own: those of new nodes."""
-    kinds = {(node.op_type, node.domain) for node in edit.nodes}
-    if not any(opsets.may_hold_graphs(operator, opsets.normalise(domain)) for operator, domain in kinds):
-        return 0
     known = {id(child.graph) for child in edit.children}
     holders = [node for node in edit.nodes if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain))]
     graphs = [graph for node in holders for _, _, graph in subgraphs(node)]
@@ -124,7 +140,7 @@ def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], *bodies:
 def apply(edit: ModelEdit, model: ModelProto) -> None:
     """Carries out a plan on the model that it was made for."""
     for graph in edit.bodies:
-        apply_graph(graph)
+        apply_graph(graph, simple=edit.simple)
     for function_edit in edit.functions:
         stamp(function_edit.graph, edit.opsets, function_edit)
     for index in reversed(range(len(model.functions))):
@@ -137,13 +153,13 @@ def apply(edit: ModelEdit, model: ModelProto) -> None:
         model.ir_version = edit.ir_version
 
 
-def apply_graph(edit: GraphEdit) -> None:
-    """Carries out the plan of one graph and of those nested in it."""
+def apply_graph(edit: GraphEdit, *, simple: bool = False) -> None:
+    """Carries out the plan of one graph and of those nested in it. `simple` says that all nodes are."""
     for child in edit.children:
         apply_graph(child)
     graph = edit.graph
     if edit.changed:
-        _replace_nodes(graph, edit.nodes)
+        _replace_nodes(graph, edit.nodes, simple=simple)
     if edit.dropped:
         for repeated in (graph.initializer, graph.sparse_initializer, graph.input):
             for index in reversed(range(len(repeated))):
@@ -163,18 +179,14 @@ def apply_graph(edit: GraphEdit) -> None:
         next(output for output in graph.output if output.name == value.name).type.CopyFrom(value.type)
 
 
-def _may_be_large(operator: str, domain: str) -> bool:
-    return operator == "Constant" or opsets.may_hold_graphs(operator, opsets.normalise(domain))
-
-
 def _name(item: TensorProto | SparseTensorProto | ValueInfoProto) -> str:
     return item.values.name if isinstance(item, SparseTensorProto) else item.name
 
 
-def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
+def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto], *, simple: bool) -> None:
     """Makes `nodes` the node list. Those that are in it already are not copied where one may be large."""
     held = graph.node
-    if not any(_may_be_large(*kind) for kind in {(node.op_type, node.domain) for node in nodes}):
+    if simple:
         del held[:]
         held.extend(nodes)
         return

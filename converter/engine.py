@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import AttributeProto, NodeProto, TensorProto
 
 from onnx_convert import constants, edits, legality, opsets, registry
-from onnx_convert.carrier import Carried, Carrier
+from onnx_convert.carrier import Carried, Carrier, Ending
+from onnx_convert.edits import Rewrite
 from onnx_convert.errors import Refusal
-from onnx_convert.facts import Facts, subgraphs, used_names
+from onnx_convert.facts import Facts, name_of, subgraphs, used_names
 from onnx_convert.irversion import INPUTS_ONLY
 from onnx_convert.scope import Scope
 from onnx_convert.site import Refuse
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto
 
     from onnx_convert.carrier import Imports, Options
-    from onnx_convert.checks import Attribution
     from onnx_convert.edits import FunctionKey
     from onnx_convert.registry import Crossing
     from onnx_convert.report import Step
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _DONE: Final = "\0at the target:"
 
 
-@dataclass(slots=True)
+@dataclass
 class Work:
     """What came of one body, the main graph or a function, with everything nested in it."""
 
@@ -49,8 +49,7 @@ class Work:
     lost: list[str] = field(default_factory=list)  # values that a rewrite may have left without a use
 
 
-@dataclass(frozen=True, slots=True)
-class Fate:
+class Fate(NamedTuple):
     """What happens to every node of one operator: computed once an operator."""
 
     crossing: Crossing | None = None
@@ -68,21 +67,6 @@ class Fate:
 _STAYS: Final = Fate()
 
 
-@dataclass(frozen=True, slots=True)
-class _Ending:
-    """What is to be done about every new node of one operator."""
-
-    domain: str
-    stop: int | None
-    infers: bool
-    may_hold_graphs: bool
-
-    @property
-    def plain(self) -> bool:
-        """Nothing: it is of ai.onnx, its types can be inferred, and it has no subgraphs."""
-        return self.domain == opsets.AI_ONNX and self.infers and not self.may_hold_graphs
-
-
 class Engine:
     """One conversion of one model. `expanded` holds the functions that are put in place of their calls."""
 
@@ -91,18 +75,21 @@ class Engine:
         session: Session,
         target: dict[str, int],
         options: Options,
-        attribution: Attribution,
         functions: dict[FunctionKey, FunctionProto],
         expanded: set[FunctionKey],
     ) -> None:
         self.session = session
         self.target = target
         self.options = options
-        self.attribution = attribution
-        self.carrier = Carrier(target, options, functions, expanded, self._nested)
+        self.rewrites: list[Rewrite] = []
+        self.carrier = Carrier(target, options, functions, expanded)
         self._fates: dict[tuple[str, str, int], Fate] = {}
-        self._endings: dict[tuple[str, str], _Ending] = {}
         self._work = Work()
+
+    @property
+    def writes_simple_nodes(self) -> bool:
+        """Whether all new nodes can be copied without a look into them."""
+        return all(opsets.is_simple(operator, domain) for domain, operator in self.carrier.endings)
 
     def body(self, scope: Scope) -> Work:
         """Plans the main graph or a function body; the plan is `scope.edit`."""
@@ -114,14 +101,14 @@ class Engine:
 
     def _graph(self, scope: Scope) -> None:
         nodes = scope.edit.nodes
-        imports, fates = scope.imports, self._fates
+        fates: dict[tuple[str, str], tuple[Fate, int]] = {}
         for index, node in enumerate(scope.graph.node):
-            domain = opsets.normalise(node.domain)
-            opset = imports.get(domain, 0)
-            key = (domain, node.op_type, opset)
-            fate = fates.get(key)
-            if fate is None:
-                fate = fates[key] = self._fate(*key)
+            operator = node.domain, node.op_type
+            if operator not in fates:
+                domain = opsets.normalise(node.domain)
+                opset = scope.imports.get(domain, 0)
+                fates[operator] = self._fate(domain, node.op_type, opset), opset
+            fate, opset = fates[operator]
             if fate is _STAYS:
                 nodes.append(node)
             else:
@@ -152,6 +139,9 @@ class Engine:
             scope.edit.changed = True
 
     def _fate(self, domain: str, operator: str, opset: int) -> Fate:
+        key = domain, operator, opset
+        if key in self._fates:
+            return self._fates[key]
         holds = opsets.may_hold_graphs(operator, domain)
         stop = self.target.get(domain)
         if (domain, operator) in self.carrier.function_names or stop is None:
@@ -170,7 +160,8 @@ class Engine:
             rule = legality.rule_of(operator, stop, domain) if downhill and crossing is None else None
             narrower = rule is not None and legality.is_narrower(operator, opset, stop, domain)
             fate = Fate(crossing, rule, narrower, holds)
-        return _STAYS if fate.stays else fate
+        self._fates[key] = _STAYS if fate.stays else fate
+        return self._fates[key]
 
     def _node(self, index: int, node: NodeProto, opset: int, fate: Fate, scope: Scope) -> None:
         if self.carrier.expands(node):
@@ -239,14 +230,14 @@ class Engine:
             if self.options.strict:
                 reason = f"the dtype of {name!r} is not known, and opset {stop} takes fewer than the model's opset"
                 self._refuse(node, None, Refuse(reason, "leave out --strict to have it assumed", unknown=True), scope)
-            shown = f"{node.op_type} {scope.shown(node)!r}"
+            shown = f"{node.op_type} {name_of(node)!r}"
             self._work.assumed.append(f"{shown}: the dtype of {name!r} is legal at opset {stop}")
 
     def _replace(self, source: NodeProto, moving: NodeProto, opset: int, scope: Scope) -> None:
         """Puts what the node becomes at the target in its place; if it cannot get there, records why."""
         carried = Carried()
         try:
-            self.carrier.carry(moving, opset, scope, carried)
+            self.carrier.carry(moving, opset, scope, carried, self._nested)
         except Refuse as refuse:
             if not self._fold(source, scope):
                 self._refuse(source, carried.crossing, refuse, scope)
@@ -256,37 +247,34 @@ class Engine:
         for step in carried.steps:
             work.steps[step] += 1
         work.inlined |= carried.inlined
-        self._assume(source, carried.unknown, scope)
+        if carried.unknown:
+            self._assume(source, carried.unknown, scope)
+        adapter = carried.steps[0].rewrite if carried.steps else ""
+        self.rewrites.append(Rewrite(source, adapter, carried.nodes))
+        used = carried.used if opsets.AI_ONNX in scope.imports else None
+        if used is None:
+            used = self._look_into(carried, scope)
+        self.session.used |= used
+        work.lost += [name for name in source.input if name and name not in used]
+        edit.nodes += carried.nodes
+        edit.changed = True
+
+    def _look_into(self, carried: Carried, scope: Scope) -> set[str]:
+        """Does for each new node what its graph needs; what the nodes use."""
         used: set[str] = set()
-        by = (carried.steps[0].rewrite if carried.steps else "", scope.shown(source))
-        authors = self.attribution.by_value
         for node in carried.nodes:
-            ending = self._endings.get((node.domain, node.op_type)) or self._ending(node)
+            ending = self.carrier.ending(node)
             if ending.plain and opsets.AI_ONNX in scope.imports:
                 used.update(node.input)
             else:
                 self._finish(node, ending, scope)
                 used |= used_names(node)
             if carried.inlined and constants.is_pure(node):
-                work.lost += node.output
-            for name in node.output:
-                authors[name] = by
+                self._work.lost += node.output
         used.discard("")
-        self.session.used |= used
-        work.lost += [name for name in source.input if name not in used]
-        edit.nodes += carried.nodes
-        edit.changed = True
+        return used
 
-    def _ending(self, node: NodeProto) -> _Ending:
-        domain = opsets.normalise(node.domain)
-        stop = self.target.get(domain)
-        rule = legality.rule_of(node.op_type, stop, domain) if stop is not None else None
-        infers = rule is None or rule.infers
-        ending = _Ending(domain, stop, infers, opsets.may_hold_graphs(node.op_type, domain))
-        self._endings[node.domain, node.op_type] = ending
-        return ending
-
-    def _finish(self, node: NodeProto, ending: _Ending, scope: Scope) -> None:
+    def _finish(self, node: NodeProto, ending: Ending, scope: Scope) -> None:
         """What the graph has to know of a new node."""
         if ending.stop is not None:
             scope.edit.domains.setdefault(ending.domain, ending.stop)
@@ -305,7 +293,7 @@ class Engine:
         if array is None:
             return False
         if not scope.become_constant(node.output[0], array):
-            constant = scope.share(array, f"{scope.shown(node)}/constant")
+            constant = scope.share(array, f"{name_of(node)}/constant")
             self.session.used.add(constant)
             scope.edit.nodes.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
         self._work.lost += (*node.input, node.output[0])
@@ -321,7 +309,7 @@ class Engine:
             Refusal(
                 operator=node.op_type,
                 domain=opsets.shown(domain),
-                node=scope.shown(node),
+                node=name_of(node),
                 boundary=crossing.boundary if crossing else why.boundary,
                 direction=crossing.direction if crossing else direction,
                 reason=why.reason,
@@ -337,7 +325,7 @@ def _itself(graph: GraphProto) -> GraphProto:
 
 
 def _path(scope: Scope, node: NodeProto, attribute: int) -> str:
-    return f"{scope.path}/{scope.shown(node)}.{node.attribute[attribute].name}".lstrip("/")
+    return f"{scope.path}/{name_of(node)}.{node.attribute[attribute].name}".lstrip("/")
 
 
 def _mark(node: NodeProto) -> None:

@@ -7,8 +7,7 @@ model. `InternalError` is a fault of this project, never of the model, and ends 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,8 +48,7 @@ class InvalidModelError(OnnxConvertError):
         super().__init__(f"{where}: {why}" if where else why)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why one node cannot be carried to the target, and what can be done about it.
 
     `boundary` is the opset at which the operator's meaning changes (0: the operator as a whole is the matter),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import onnx.defs
 
-import onnx_convert.adapters  # noqa: F401  (fills the registry)
+import onnx_convert.adapters  # noqa: F401  (fills the registry when asked)
 from onnx_convert import opsets, plugins, registry
 from onnx_convert.differences import differences, lost_types
 from onnx_convert.errors import UsageError

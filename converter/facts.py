@@ -11,6 +11,7 @@ from onnx_convert import opsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from onnx import NodeProto, TensorProto, TypeProto
 
@@ -20,7 +21,7 @@ class Facts:
     with a few more in front; `size` is the number of the source graph's nodes."""
 
     def __init__(self, load: Callable[[], GraphProto | None], size: int = 0) -> None:
-        self._load = load
+        self._load: Callable[[], GraphProto | None] | None = load
         self._size = size
         self._graph: GraphProto | None = None
         self._values: dict[str, ValueInfoProto] | None = None
@@ -29,9 +30,15 @@ class Facts:
     def values(self) -> dict[str, ValueInfoProto]:
         """Every value of the graph of which something is stated."""
         if self._values is None:
-            self._graph = self._load()
+            load, self._load = self._load, None  # which mostly leads back here
+            self._graph = load() if load is not None else None
             self._values = values_of(self._graph) if self._graph is not None else {}
         return self._values
+
+    @property
+    def asked(self) -> bool:
+        """Whether anybody had to know."""
+        return self._values is not None
 
     def type_of(self, name: str) -> TypeProto | None:
         """The type of a value of this graph (not of one around it), as far as it is known."""
@@ -53,11 +60,15 @@ class Facts:
         return Facts(load, size)
 
 
-def values_of(graph: GraphProto) -> dict[str, ValueInfoProto]:
-    """What a graph states of each value, by name: its inputs, outputs, value_info and initializers."""
-    found = {tensor.name: _stated(tensor) for tensor in graph.initializer}
+def values_of(graph: GraphProto, wanted: AbstractSet[str] | None = None) -> dict[str, ValueInfoProto]:
+    """What a graph states of each value, by name: its inputs, outputs, value_info and initializers; of all values, or
+    of those that are wanted."""
+    found = {tensor.name: _stated(tensor) for tensor in graph.initializer if wanted is None or tensor.name in wanted}
     for values in (graph.value_info, graph.output, graph.input):
-        found.update({value.name: value for value in values})
+        if wanted is None:
+            found.update({value.name: value for value in values})
+        else:
+            found.update({name: value for value in values if (name := value.name) in wanted})
     return found
 
 
@@ -78,6 +89,11 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:
         elif attribute.type == AttributeProto.GRAPHS:
             for position, graph in enumerate(attribute.graphs):
                 yield index, position, graph
+
+
+def name_of(node: NodeProto) -> str:
+    """How people find a node: by its name, or the name of its first output."""
+    return node.name or next((name for name in node.output if name), "")
 
 
 def nothing_known() -> Facts:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
@@ -120,7 +119,7 @@ def delivery() -> Iterator[Deliver]:
         for folder in reversed([f for f in path.parents if not f.exists()]):
             folder.mkdir()
             folders.append(folder)
-        temporary = path.parent / f".onnx-convert-{secrets.token_hex(8)}"
+        temporary = path.parent / f".onnx-convert-{os.urandom(8).hex()}"
         waiting.append((temporary, path))
         with FileIO(temporary, "xb") as file:
             pour(pieces, file, tick)

@@ -13,10 +13,9 @@ from onnx import TensorProto
 
 from onnx_convert import opsets
 from onnx_convert.errors import Refusal, UsageError
-from onnx_convert.facts import subgraphs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from onnx import FunctionProto, GraphProto, ModelProto, TypeProto
 
@@ -49,13 +48,13 @@ def of_function(function: FunctionProto) -> int:
     return 9 if function.attribute_proto else FUNCTIONS
 
 
-def _needs(model: ModelProto) -> Iterator[tuple[int, str]]:
+def _needs(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[tuple[int, str]]:
     """What needs which IR version, functions aside."""
     for value in (*model.graph.input, *model.graph.output):
         version = _of_type(value.type)
         if version:
             yield version, f"the type of {value.name!r}"
-    for graph in _graphs(model.graph):
+    for graph in graphs:
         for tensor in graph.initializer:
             if tensor.data_type in _BY_NUMBER:
                 yield _BY_NUMBER[tensor.data_type], f"initializer {tensor.name!r}"
@@ -67,15 +66,6 @@ def _needs(model: ModelProto) -> Iterator[tuple[int, str]]:
         yield 7, "training information"
 
 
-def _graphs(graph: GraphProto) -> Iterator[GraphProto]:
-    """A graph and those nested in it."""
-    yield graph
-    for node in graph.node:
-        if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
-            for _, _, inner in subgraphs(node):
-                yield from _graphs(inner)
-
-
 def _of_type(kind: TypeProto) -> int:
     which = kind.WhichOneof("value")
     if which == "tensor_type":
@@ -85,9 +75,10 @@ def _of_type(kind: TypeProto) -> int:
     return 8 if which in ("optional_type", "sparse_tensor_type") else 0
 
 
-def needed(model: ModelProto, *, keep_functions: bool) -> tuple[int, str]:
-    """The lowest IR version that can hold the model, and what asks for it; functions count only if they are kept."""
-    floor, reason = max(_needs(model), default=(0, ""), key=lambda need: need[0])
+def needed(model: ModelProto, graphs: Iterable[GraphProto], *, keep_functions: bool) -> tuple[int, str]:
+    """The lowest IR version that can hold the model, and what asks for it. `graphs` are all of the model; functions
+    count only if they are kept."""
+    floor, reason = max(_needs(model, graphs), default=(0, ""), key=lambda need: need[0])
     if keep_functions:
         for function in model.functions:
             if of_function(function) > floor:
@@ -96,7 +87,14 @@ def needed(model: ModelProto, *, keep_functions: bool) -> tuple[int, str]:
 
 
 def within(
-    model: ModelProto, opset: int, most: int | None, wanted: int | None, *, raised: bool, keep_functions: bool
+    model: ModelProto,
+    graphs: Iterable[GraphProto],
+    opset: int,
+    most: int | None,
+    wanted: int | None,
+    *,
+    raised: bool,
+    keep_functions: bool,
 ) -> int:
     """The IR version of the model for a runtime that loads `most` (None: any): its own, or `most` where that is lower.
 
@@ -109,23 +107,33 @@ def within(
     if wanted is not None and wanted > best:
         raise UsageError(f"IR version {wanted} is higher than {best}: for a runtime it can only be lowered")
     if wanted is not None:
-        return choose(model, opset, wanted, rising=False, keep_functions=keep_functions)
-    return max(best, needed(model, keep_functions=keep_functions)[0])
+        return choose(model, graphs, opset, wanted, rising=False, keep_functions=keep_functions)
+    return max(best, needed(model, graphs, keep_functions=keep_functions)[0])
 
 
-def excess(model: ModelProto, most: int | None, runtime: str, *, keep_functions: bool) -> list[Refusal]:
+def excess(
+    model: ModelProto, graphs: Iterable[GraphProto], most: int | None, runtime: str, *, keep_functions: bool
+) -> list[Refusal]:
     """What in the model needs a higher IR version than the most that a runtime loads (None: any)."""
-    floor, reason = needed(model, keep_functions=keep_functions)
+    floor, reason = needed(model, graphs, keep_functions=keep_functions)
     if most is None or floor <= most:
         return []
     why = f"needs IR version {floor}, and {runtime} loads {most} at most"
     return [Refusal("model", "", reason, 0, opsets.DOWN, why, "a newer runtime, or a model without it")]
 
 
-def choose(model: ModelProto, opset: int, wanted: int | None, *, rising: bool, keep_functions: bool) -> int:
+def choose(
+    model: ModelProto,
+    graphs: Iterable[GraphProto],
+    opset: int,
+    wanted: int | None,
+    *,
+    rising: bool,
+    keep_functions: bool,
+) -> int:
     """The IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless they
     are kept. Raises UsageError if `wanted` is not possible."""
-    floor, reason = needed(model, keep_functions=keep_functions)
+    floor, reason = needed(model, graphs, keep_functions=keep_functions)
     if wanted is not None:
         newest = opsets.newest_ir_version()
         if not INPUTS_ONLY <= wanted <= newest:

@@ -6,9 +6,8 @@ Dtypes are decided here, once, for the final nodes: a boundary that only narrows
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import onnx.defs
 
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 
-@dataclass(frozen=True, slots=True)
-class Formal:
+class Formal(NamedTuple):
     """A formal input or output: its name, its type variable ("T", or a type), and the types that it takes.
 
     `bound` says that everything of the variable has one type.
@@ -33,8 +31,7 @@ class Formal:
     bound: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """What a schema demands of a node, laid out for quick checks."""
 
     inputs: tuple[Formal, ...]
@@ -103,8 +100,7 @@ def is_narrower(operator: str, start: int, stop: int, domain: str) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """Why a node is not legal. `formal` and `type` are set if the type of an input or output is the matter, `since` is
     the first opset at which the operator takes it."""
 

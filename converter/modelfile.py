@@ -11,12 +11,10 @@ when somebody needs it. Tensors whose data are external in the file itself stay 
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 from onnx import ModelProto, StringStringEntryProto, TensorProto
@@ -55,8 +53,7 @@ Progress = Callable[[int, int, str], None]
 """Called with the bytes done and all bytes of the whole writing, and the name of the file at work."""
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(NamedTuple):
     """What a writing has left.
 
     `bytes` counts the model's own file; `data_files` were written or copied, `shared_data` stay where they are and are
@@ -70,8 +67,7 @@ class Written:
     switched_to_external: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Payload:
+class _Payload(NamedTuple):
     """The fields of a tensor that the skeleton lacks: stretches of the source, and what it said of its location."""
 
     stretches: tuple[tuple[int, int], ...]
@@ -90,7 +86,7 @@ class ModelFile:
         self.name = name
         self.size = source.size
         self.source = source
-        self.mark = f"\0{secrets.token_hex(16)}:"
+        self.mark = f"\0{os.urandom(16).hex()}:"
         self._payloads: list[_Payload] = []
         self._data_sizes: dict[str, tuple[Path, int]] = {}
         self.model = self._parse()

@@ -39,23 +39,24 @@ def _releases() -> tuple[tuple[int, int, int], ...]:
     return tuple((row[1], row[2], row[3]) for row in onnx.helper.VERSION_TABLE)
 
 
-@lru_cache(maxsize=1)
-def _newest() -> dict[str, int]:
-    newest: dict[str, int] = {}
-    for schema in onnx.defs.get_all_schemas():
-        newest[schema.domain] = max(newest.get(schema.domain, 0), schema.since_version)
-    newest[AI_ONNX] = onnx.defs.onnx_opset_version()
-    return newest
+@lru_cache(maxsize=None)
+def _newest(domain: str) -> int:
+    """0 for a domain that the installed onnx does not define. Going through all schemas takes its time."""
+    if domain == AI_ONNX:
+        return int(onnx.defs.onnx_opset_version())
+    if domain == AI_ONNX_ML:
+        return int(onnx.defs.onnx_ml_opset_version())
+    return max((schema.since_version for schema in onnx.defs.get_all_schemas() if schema.domain == domain), default=0)
 
 
 def is_known(domain: str) -> bool:
     """Whether the installed onnx defines operators of this domain."""
-    return domain in _newest()
+    return _newest(domain) > 0
 
 
 def latest(domain: str = AI_ONNX) -> int:
     """The newest opset of a domain that the installed onnx knows."""
-    return _newest()[domain]
+    return _newest(domain)
 
 
 @lru_cache(maxsize=None)
@@ -71,7 +72,7 @@ def schema_at(operator: str, opset: int, domain: str = AI_ONNX) -> onnx.defs.OpS
 def history(operator: str, domain: str = AI_ONNX) -> tuple[int, ...]:
     """Every opset at which the operator was introduced or changed, ascending; empty for an unknown operator."""
     versions: list[int] = []
-    ceiling = latest(domain) if is_known(domain) else 0
+    ceiling = latest(domain)
     while ceiling and (schema := schema_at(operator, ceiling, domain)) is not None:
         versions.append(schema.since_version)
         ceiling = schema.since_version - 1
@@ -120,6 +121,13 @@ def may_hold_graphs(operator: str, domain: str = AI_ONNX) -> bool:
         return True
     kinds = (onnx.defs.OpSchema.AttrType.GRAPH, onnx.defs.OpSchema.AttrType.GRAPHS)
     return any(attribute.type in kinds for attribute in schema.attributes.values())
+
+
+@lru_cache(maxsize=None)
+def is_simple(operator: str, domain: str) -> bool:
+    """Whether a node can be copied without a look into it: it has no subgraph, holds no tensor that may be large, and
+    spells its domain in the one way that inference and checker know."""
+    return operator != "Constant" and domain != "ai.onnx" and not may_hold_graphs(operator, domain)
 
 
 @lru_cache(maxsize=None)

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from onnx_convert import calls, engine, irversion, leftovers, opsets, view
-from onnx_convert.checks import Attribution
 from onnx_convert.edits import GraphEdit, ModelEdit, function_key
 from onnx_convert.errors import Refusal
 from onnx_convert.facts import Facts
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, TypeProto
 
     from onnx_convert.carrier import Options
-    from onnx_convert.edits import FunctionKey
+    from onnx_convert.edits import FunctionKey, Rewrite
     from onnx_convert.engine import Work
     from onnx_convert.report import Report
+    from onnx_convert.structure import Census
 
 
 class Planner:
-    """One plan for one model. After `plan`, `report` holds the steps and refusals, `attribution` who wrote what."""
+    """One plan for one model. After `plan`, `report` holds the steps and refusals, `rewrites` who wrote what."""
 
     def __init__(
         self,
@@ -36,7 +37,7 @@ class Planner:
         options: Options,
         read: Callable[[TensorProto], TensorProto],
         report: Report,
-        names: set[str],
+        census: Census,
     ) -> None:
         self.model = model
         self.imports = imports
@@ -45,23 +46,22 @@ class Planner:
         self.options = options
         self.read = read
         self.report = report
-        self.attribution = Attribution()
-        self.session = Session(model.ir_version or 3, ir_version, Names(names), read, lambda: calls.names_in_use(model))
-        self.facts = Facts(self._infer, len(model.graph.node))
-        self.asked = False
+        self.rewrites: list[Rewrite] = []
+        self.session = Session(
+            model.ir_version or 3, ir_version, Names(census.names), read, lambda: calls.names_in_use(model)
+        )
+        self.simple = census.simple
+        infer = partial(view.infer_source, model, read, simple=census.simple)
+        self.facts = Facts(infer, len(model.graph.node))
         self.lost: list[str] = []  # in the main graph and those of training
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
         self._sites: dict[FunctionKey, list[calls.Call]] | None = None
         self._inlined: set[FunctionKey] = set()
 
-    def _infer(self) -> GraphProto:
-        self.asked = True
-        return view.infer_source(self.model, self.read)
-
     def plan(self) -> ModelEdit:
         """The edit that carries the model to the target; where nodes were refused it leaves them as they are."""
         expanded = {key for key, f in self.functions.items() if irversion.of_function(f) > self.ir_version}
-        run = engine.Engine(self.session, self.target, self.options, self.attribution, self.functions, expanded)
+        run = engine.Engine(self.session, self.target, self.options, self.functions, expanded)
         kept = []
         for key in calls.callees_first(self.functions):
             if key not in expanded:
@@ -76,6 +76,8 @@ class Planner:
         self._take(work)
         training = [scope.edit for scope in self._training(run, main)]
         edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)
+        self.rewrites = run.rewrites
+        edit.simple = self.simple and run.writes_simple_nodes
         self.lost += work.lost
         self._sweep([main.edit, *edit.training], self.lost)
         self._refuse_conflicts()

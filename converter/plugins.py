@@ -7,19 +7,17 @@ when it is imported, or a function that registers them when it is called.
 
 from __future__ import annotations
 
-import logging
 from functools import lru_cache
 from typing import Final
 
 GROUP: Final = "onnx_convert.adapters"
 
-_log = logging.getLogger(__name__)
-
 
 @lru_cache(maxsize=1)
 def load() -> tuple[str, ...]:
     """Imports every plug-in once; the names of those that could be loaded. A broken one is logged and passed over."""
-    from importlib.metadata import entry_points  # seldom needed, and slow to import
+    import logging  # both are seldom needed, and slow to import
+    from importlib.metadata import entry_points
 
     loaded = []
     for entry in entry_points(group=GROUP):
@@ -28,7 +26,8 @@ def load() -> tuple[str, ...]:
             if callable(found):
                 found()
         except Exception:
-            _log.warning("the adapters of %r (%s) cannot be loaded", entry.name, entry.value, exc_info=True)
+            log = logging.getLogger(__name__)
+            log.warning("the adapters of %r (%s) cannot be loaded", entry.name, entry.value, exc_info=True)
         else:
             loaded.append(entry.name)
     return tuple(loaded)

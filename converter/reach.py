@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from onnx_convert.carrier import Options
     from onnx_convert.errors import Refusal
+    from onnx_convert.structure import Census
 
 
 class Reach:
@@ -28,7 +29,7 @@ class Reach:
         target_at: Callable[[int], dict[str, int]],
         options: Options,
         read: Callable[[TensorProto], TensorProto],
-        names: set[str],
+        census: Census,
         *,
         keep_functions: bool,
     ) -> None:
@@ -37,7 +38,7 @@ class Reach:
         self._target_at = target_at
         self._options = options
         self._read = read
-        self._names = names
+        self._census = census
         self._keep_functions = keep_functions
         self._start = imports.get(opsets.AI_ONNX, 0)
 
@@ -45,10 +46,10 @@ class Reach:
         """What stands in the way of an opset, found by planning."""
         report = Report()
         rising = opset > self._start
-        ir_version = irversion.choose(self._model, opset, None, rising=rising, keep_functions=self._keep_functions)
+        census, keep = self._census, self._keep_functions
+        ir_version = irversion.choose(self._model, census.graphs, opset, None, rising=rising, keep_functions=keep)
         target = self._target_at(opset)
-        names = set(self._names)
-        Planner(self._model, self._imports, target, ir_version, self._options, self._read, report, names).plan()
+        Planner(self._model, self._imports, target, ir_version, self._options, self._read, report, census).plan()
         return report.refusals
 
     def nearest(self, aim: int, refusals: list[Refusal]) -> int | None:

@@ -9,15 +9,17 @@ names, and nobody is asked again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
 from onnx_convert import opsets
+from onnx_convert.facts import name_of
+from onnx_convert.types import spelled
 
 if TYPE_CHECKING:
     import numpy
+    from onnx import TypeProto
 
     from onnx_convert.report import Step
     from onnx_convert.scope import Scope
@@ -59,35 +61,52 @@ class Listener:
             self.general = False
 
 
-@dataclass(frozen=True, slots=True)
-class _Template:
-    """A node to write. A name is the place of one among the source node's inputs and outputs, or the end of a new one,
-    or that of a constant."""
+class _Template(NamedTuple):
+    """A node to write: operator and attributes as a message, the rest as places in the list of all names there are."""
 
-    proto: NodeProto
-    inputs: tuple[int | str, ...]
-    outputs: tuple[int | str, ...]
-    name: str
+    message: bytes
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    name: str  # the ending of its own
 
 
-@dataclass(frozen=True, slots=True)
-class _Recipe:
+class _Recipe(NamedTuple):
+    """The names of a node that follows it are, in this order: its inputs and outputs, "", the names of the constants,
+    and new ones with these endings."""
+
     answers: tuple[tuple[str, int, Any], ...]
+    constants: tuple[numpy.ndarray[Any, Any], ...]
+    endings: tuple[str, ...]
     templates: tuple[_Template, ...]
     bearer: int  # the node that keeps the name, the doc string and the metadata of the source node
-    constants: tuple[tuple[str, numpy.ndarray[Any, Any]], ...]
+    own_domain: bool  # which is of the same domain
     steps: tuple[Step, ...]
+    used: tuple[int, ...] | None
 
 
-def key_of(node: NodeProto, opset: int) -> Key | None:
+class Followed(NamedTuple):
+    """What a node became. `used` are the values that the new nodes use and do not make themselves; None if the nodes
+    are not plain, and have to be looked into."""
+
+    nodes: list[NodeProto]
+    steps: tuple[Step, ...]
+    used: set[str] | None
+
+
+def names_of(node: NodeProto) -> list[str]:
+    """Its inputs and outputs."""
+    return [*node.input, *node.output]
+
+
+def key_of(node: NodeProto, names: list[str], opset: int) -> Key | None:
     """What two nodes must have in common; None for a node that is one of its kind, with a subgraph or a tensor."""
     attributes = []
     for attribute in node.attribute:
         if attribute.type not in _PLAIN or attribute.ref_attr_name:
             return None
         attributes.append(attribute.SerializeToString())
-    names = [*node.input, *node.output]
-    pattern = tuple(names.index(name) if name else -1 for name in names)
+    usual = len(set(names)) == len(names) and "" not in names
+    pattern = len(names) if usual else tuple(names.index(name) if name else -1 for name in names)
     return node.op_type, node.domain, opset, len(node.input), pattern, bool(node.name), *attributes
 
 
@@ -97,15 +116,14 @@ class Recipes:
     def __init__(self) -> None:
         self._by_key: dict[Key, list[_Recipe]] = {}
 
-    def follow(self, key: Key, node: NodeProto, scope: Scope) -> tuple[list[NodeProto], tuple[Step, ...]] | None:
+    def follow(self, key: Key, node: NodeProto, names: list[str], scope: Scope) -> Followed | None:
         """What the node becomes, if one like it was rewritten before and got the answers that this one would get."""
-        recipes = self._by_key.get(key)
-        if not recipes:
-            return None
-        names = [*node.input, *node.output]
-        for recipe in recipes:
-            if all(scope.ask(what, names[place]) == answer for what, place, answer in recipe.answers):
-                return _write(recipe, node, names, scope), recipe.steps
+        for recipe in self._by_key.get(key, ()):
+            for what, place, answer in recipe.answers:
+                if scope.ask(what, names[place]) != answer:
+                    break
+            else:
+                return _write(recipe, node, names, scope)
         return None
 
     def learn(
@@ -117,68 +135,83 @@ class Recipes:
         steps: list[Step],
         listener: Listener,
         scope: Scope,
+        *,
+        plain: bool,
     ) -> None:
         """Remembers what became of a node, unless that depends on more than was taken down."""
         recipes = self._by_key.setdefault(key, [])
         if not listener.general or len(recipes) >= _KEPT:
             return
-        base = scope.shown(node)
-        places = {name: place for place, name in reversed([*enumerate((*node.input, *node.output))]) if name}
-        used = {name for new in written for name in (*new.input, *new.output)} - places.keys() - {""}
+        base = name_of(node)
+        own = [*names_of(node), ""]
+        used = dict.fromkeys(name for new in written for name in (*new.input, *new.output) if name not in own)
         constants = {name: array for name in used if (array := scope.new_constant(name)) is not None}
-        if not all(name in constants or name.startswith(base) for name in used):
+        fresh = [name for name in used if name not in constants]
+        if not all(name.startswith(base) for name in fresh):
             return
-
-        def place_of(name: str) -> int | str:
-            if name in places:
-                place: int = places[name]
-                return place
-            ending: str = name if name in constants else name[len(base) :]
-            return ending
-
+        every = [*own, *constants, *fresh]
         templates = [
             _Template(
-                NodeProto(op_type=new.op_type, domain=new.domain or None, attribute=new.attribute),
-                tuple(place_of(name) for name in new.input),
-                tuple(place_of(name) for name in new.output),
+                NodeProto(op_type=new.op_type, domain=new.domain or None, attribute=new.attribute).SerializeToString(),
+                tuple(every.index(name) for name in new.input),
+                tuple(every.index(name) for name in new.output),
                 new.name[len(base) :],
             )
             for new in written
         ]
-        place = next((index for index, new in enumerate(written) if new is bearer), -1)
-        answers = tuple((what, places[name], answer) for (what, name), answer in listener.answers.items())
-        recipes.append(_Recipe(answers, tuple(templates), place, tuple(constants.items()), tuple(steps)))
+        made = {place for template in templates for place in template.outputs}
+        taken = {place for template in templates for place in template.inputs}
+        answers = [
+            (what, own.index(name), answer)
+            for (what, name), answer in listener.answers.items()
+            if what != "spelled" or not _tells(listener.answers.get(("type", name)), answer)
+        ]
+        recipes.append(
+            _Recipe(
+                tuple(answers),
+                tuple(constants.values()),
+                tuple(name[len(base) :] for name in fresh),
+                tuple(templates),
+                next((index for index, new in enumerate(written) if new is bearer), -1),
+                bearer is not None and opsets.normalise(bearer.domain) == opsets.normalise(node.domain),
+                tuple(steps),
+                tuple(taken - made) if plain else None,
+            )
+        )
 
 
-def _write(recipe: _Recipe, node: NodeProto, names: list[str], scope: Scope) -> list[NodeProto]:
-    base = scope.shown(node)
+def _tells(kind: TypeProto | None, spelling: str) -> bool:
+    """Whether the type of a value, which was asked for as well, says how it is spelled."""
+    return kind is not None and spelled(kind) == spelling
+
+
+def _write(recipe: _Recipe, node: NodeProto, names: list[str], scope: Scope) -> Followed:
+    base = name_of(node)
     fresh = scope.session.names.fresh
-    made = {name: scope.share(array, f"{base}/constant") for name, array in recipe.constants}
-    made[""] = ""
-
-    def name_of(place: int | str) -> str:
-        if isinstance(place, int):
-            return names[place]
-        name = made.get(place)
-        if name is None:
-            name = made[place] = fresh(base + place)
-        return name
-
+    every = [*names, ""]
+    for array in recipe.constants:
+        every.append(scope.share(array, f"{base}/constant"))
+    for ending in recipe.endings:
+        every.append(fresh(base + ending))
     written = []
     for index, template in enumerate(recipe.templates):
-        new = NodeProto()
         if index == recipe.bearer:
+            new = NodeProto()
             new.CopyFrom(node)
-            del new.input[:], new.output[:], new.attribute[:]
-            new.op_type = template.proto.op_type
-            if opsets.normalise(new.domain) != opsets.normalise(template.proto.domain):
-                new.domain = template.proto.domain
-            new.attribute.extend(template.proto.attribute)
+            new.ClearField("input")
+            new.ClearField("output")
+            new.ClearField("attribute")
+            if not recipe.own_domain:
+                new.ClearField("domain")
+            new.MergeFromString(template.message)
         else:
-            new.CopyFrom(template.proto)
+            new = NodeProto.FromString(template.message)
             if template.name:
                 new.name = fresh(base + template.name)
-        new.input.extend([name_of(place) for place in template.inputs])
-        new.output.extend([name_of(place) for place in template.outputs])
+        for place in template.inputs:  # one by one: names are few, and a list of them costs more
+            new.input.append(every[place])
+        for place in template.outputs:
+            new.output.append(every[place])
         written.append(new)
-    return written
+    used = {every[place] for place in recipe.used} if recipe.used is not None else None
+    return Followed(written, recipe.steps, used)

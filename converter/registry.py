@@ -4,33 +4,35 @@
 An entry is one of three decisions: an *adapter* (a function that writes the node anew), *compatible* (the node may stay
 as it is; the legality of its dtypes is judged once, at the target), or *refused* (the specification leaves no way).
 What has no entry is undecided, and a node that would have to cross it is refused. Two decisions for the same crossing
-are an error when the second one is made, that is at import.
+are an error when the second one is made.
+
+The table fills as it is asked: before the first question about an operator is answered, what was handed to `filled_by`
+adds what it knows of that operator; so a conversion imports the few families that it needs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
 from onnx_convert import opsets
 from onnx_convert.opsets import AI_ONNX, DOWN, UP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from onnx_convert.emitter import Emitter, Outcome
     from onnx_convert.site import Node
 
     AdapterFunction = Callable[[Node, Emitter], Outcome]
 
-Function = TypeVar("Function", bound="Callable[..., object]")
+Function = TypeVar("Function", bound=Callable[..., object])
 Direction = Literal["up", "down"]
 Key = tuple[str, str, int, str]  # domain, operator, boundary, direction
 
 
-@dataclass(frozen=True, slots=True)
-class Adapter:
+class Adapter(NamedTuple):
     """A function that rewrites the nodes of one operator at one boundary."""
 
     domain: str
@@ -50,15 +52,13 @@ class Adapter:
         return (self.function.__doc__ or "").strip().partition("\n")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Compatible:
+class Compatible(NamedTuple):
     """The node may cross as it is. `because` is there where attributes, inputs or outputs differ all the same."""
 
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Impossible:
+class Impossible(NamedTuple):
     """The specification leaves no way across; the reason goes to the user."""
 
     reason: str
@@ -67,8 +67,24 @@ class Impossible:
 
 Decision = Adapter | Compatible | Impossible
 
+EVERY: Final = ""  # operator
+
 _decisions: Final[dict[Key, Decision]] = {}
 _kinds: Final[dict[tuple[str, str], str]] = {}
+_fillers: Final[list[Callable[[str], None]]] = []
+_asked: Final[set[str]] = set()
+
+
+def filled_by(fill: Callable[[str], None]) -> None:
+    """`fill(operator)` is called once for each operator that is asked about, and with EVERY for the whole table."""
+    _fillers.append(fill)
+
+
+def _fill(operator: str) -> None:
+    if operator not in _asked and EVERY not in _asked:
+        for fill in _fillers:
+            fill(operator)
+        _asked.add(operator)
 
 
 def _decide(key: Key, decision: Decision) -> None:
@@ -129,21 +145,25 @@ def carried(kind: str, *operators: str, domain: str = AI_ONNX) -> None:
 
 def kind_of(operator: str, domain: str = AI_ONNX) -> str:
     """The declared kind of an operator; "" where none is declared."""
+    _fill(operator)
     return _kinds.get((domain, operator), "")
 
 
 def decision(operator: str, boundary: int, direction: str, domain: str = AI_ONNX) -> Decision | None:
     """What is decided for one crossing; None if nothing is."""
-    return _decisions.get((domain, operator, boundary, direction))
+    key = (domain, operator, boundary, direction)
+    if key not in _decisions:
+        _fill(operator)
+    return _decisions.get(key)
 
 
 def decisions() -> Iterable[tuple[Key, Decision]]:
     """Every entry of the table."""
+    _fill(EVERY)
     return _decisions.items()
 
 
-@dataclass(frozen=True, slots=True)
-class Crossing:
+class Crossing(NamedTuple):
     """One step on the way of a node: the boundary, and what is decided there (None: nothing)."""
 
     boundary: int
@@ -168,6 +188,7 @@ def crossings(domain: str, operator: str, start: int, stop: int) -> list[tuple[i
     """The boundaries of an operator on the way: from the schemas, or from this table for a domain without schemas."""
     if opsets.history(operator, domain):
         return opsets.crossings(operator, start, stop, domain)
+    _fill(operator)
     direction = UP if start <= stop else DOWN
     low, high = sorted((start, stop))
     own = {key[2] for key in _decisions if key[:2] == (domain, operator) and low < key[2] <= high}
@@ -180,6 +201,7 @@ def is_experimental(operator: str, domain: str = AI_ONNX) -> bool:
     versions = opsets.history(operator, domain)
     if versions:
         return decision(operator, versions[0], UP, domain) is not None
+    _fill(operator)
     return any(key[:2] == (domain, operator) for key in _decisions)
 
 

@@ -9,9 +9,8 @@ rich console prints. Nothing here prints, and rich is imported only by the funct
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
 
@@ -37,8 +36,7 @@ _FORMS = {
 _STYLES = {"condition:": "bold yellow", "warning:": "bold yellow"}  # of labels that are more than labels
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(NamedTuple):
     """Rows of text; a cell may have several lines. `header` may be empty, `right` names the columns of numbers."""
 
     header: tuple[str, ...]

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from onnx_convert.errors import Refusal
@@ -16,8 +16,7 @@ CONDITIONAL: Final = "conditional"
 FORMS: Final = (EXACT, EQUIVALENT, CONDITIONAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """One kind of rewrite: an operator at a boundary, by which adapter, and what its form promises.
 
     `form` is "exact" (the two specifications give the same bits), "equivalent" (the same mathematics, float rounding
@@ -33,7 +32,7 @@ class Step:
     condition: str = ""
 
 
-@dataclass(slots=True)
+@dataclass
 class Report:
     """Everything that a conversion did, or would do, to a model."""
 
@@ -75,8 +74,8 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain["steps"] = [{**asdict(step), "count": count} for step, count in self.steps.items()]
-        plain["refusals"] = [asdict(refusal) for refusal in self.refusals]
+        plain["steps"] = [{**step._asdict(), "count": count} for step, count in self.steps.items()]
+        plain["refusals"] = [refusal._asdict() for refusal in self.refusals]
         plain["changed"] = self.changed
         plain["form"] = self.form
         return plain

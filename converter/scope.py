@@ -29,6 +29,8 @@ from onnx_convert.types import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy
     from onnx import FunctionProto
 
@@ -64,7 +66,7 @@ class Scope:
         self.edit = GraphEdit(graph, [])
         self._types: dict[str, TypeProto | None] = {}
         self._index: dict[str, tuple[NodeProto, int]] = {}
-        self._pending: list[tuple[NodeProto, int]] = []
+        self._pending: list[tuple[list[NodeProto], Mapping[str, int]]] = []
         self._sources: dict[str, NodeProto | TensorProto | None] | None = None
         self._constants: dict[str, Array | None] = {}
         self._shared: dict[tuple[int, tuple[int, ...], bytes | tuple[Any, ...]], str] = {}
@@ -81,13 +83,15 @@ class Scope:
     def _written(self) -> dict[str, tuple[NodeProto, int]]:
         """The nodes that adapters wrote, by their outputs, with the opset that each is written for."""
         while self._pending:
-            node, opset = self._pending.pop()
-            self._index.update(dict.fromkeys(node.output, (node, opset)))
+            nodes, versions = self._pending.pop()
+            for node in nodes:
+                opset = versions.get(opsets.normalise(node.domain), 1)
+                self._index.update(dict.fromkeys(node.output, (node, opset)))
         return self._index
 
-    def wrote_alike(self, node: NodeProto, opset: int) -> None:
-        """Takes note of a node that was written by a recipe: nobody will ask about its values, as a rule."""
-        self._pending.append((node, opset))
+    def wrote_alike(self, nodes: list[NodeProto], versions: Mapping[str, int]) -> None:
+        """Takes note of nodes that were written by a recipe: nobody will ask about their values, as a rule."""
+        self._pending.append((nodes, versions))
 
     def wrote(self, node: NodeProto, opset: int) -> None:
         """Takes note of a node that an adapter wrote; its outputs are inferred when somebody asks."""
@@ -399,10 +403,6 @@ class Scope:
                 sources.update((output, node) for output in node.output if output)
             self._sources = sources
         return self._sources
-
-    def shown(self, node: NodeProto) -> str:
-        """How people find a node: its name, or the name of its first output."""
-        return node.name or next((name for name in node.output if name), "")
 
 
 def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes | tuple[Any, ...]] | None:

@@ -7,23 +7,26 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
 
     from onnx import TensorProto
 
 
 class Names:
-    """Value and node names of the whole model, so that a new one is unique in every scope."""
+    """Value and node names of the whole model, so that a new one is unique in every scope. `taken` are those that it
+    has, a set that is only looked at."""
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, taken: AbstractSet[str]) -> None:
         self._taken = taken
+        self._new: set[str] = set()
 
     def fresh(self, wanted: str) -> str:
         """`wanted`, or `wanted_1`, `wanted_2` ... if it is taken."""
         name, number = wanted, 0
-        while name in self._taken:
+        while name in self._taken or name in self._new:
             number += 1
             name = f"{wanted}_{number}"
-        self._taken.add(name)
+        self._new.add(name)
         return name
 
 

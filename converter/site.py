@@ -15,6 +15,7 @@ from onnx import AttributeProto
 from onnx_convert import opsets
 from onnx_convert.attributes import KIND_NUMBERS, attribute_value
 from onnx_convert.errors import InvalidModelError
+from onnx_convert.facts import name_of
 from onnx_convert.types import elements_of, size
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class Node:
         formal = opsets.attributes_of(self.operator, self.opset, self.domain).get(name)
         if formal is not None and attribute.type and attribute.type != KIND_NUMBERS[formal.type]:
             kinds = [AttributeProto.AttributeType.Name(n) for n in (attribute.type, KIND_NUMBERS[formal.type])]
-            where = f"{self.operator} {self.scope.shown(self.proto)!r}"
+            where = f"{self.operator} {name_of(self.proto)!r}"
             raise InvalidModelError(f"attribute {name} is of type {kinds[0]}, it has to be {kinds[1]}", where=where)
         if attribute.ref_attr_name:
             self.refuse(

@@ -12,7 +12,7 @@ from onnx import GraphProto
 from onnx_convert import opsets
 from onnx_convert.edits import function_key
 from onnx_convert.errors import InvalidModelError
-from onnx_convert.facts import subgraphs
+from onnx_convert.facts import name_of, subgraphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -23,11 +23,19 @@ if TYPE_CHECKING:
 
 
 class Census:
-    """The nodes of a model, counted, and every name of a node or value in it, subgraphs and functions included."""
+    """What a model consists of, subgraphs, functions and training information included: its nodes, counted; the
+    operators that they are of, by domain as it is spelled and name; every name of a node or value; its graphs."""
 
     def __init__(self) -> None:
         self.nodes = 0
+        self.operators: set[tuple[str, str]] = set()
         self.names: set[str] = set()
+        self.graphs: list[GraphProto] = []
+
+    @property
+    def simple(self) -> bool:
+        """Whether no node needs to be looked into, whoever copies it."""
+        return all(opsets.is_simple(operator, domain) for domain, operator in self.operators)
 
 
 def examine(model: ModelProto, where: str) -> Census:
@@ -71,26 +79,35 @@ def _body(
     if len(seen) != len(given):
         twice = next(name for name in given if given.count(name) > 1)
         raise InvalidModelError(f"{path}{twice!r} is an input or initializer twice", where=where)
+    seen.add("")  # what is left out
     early: list[tuple[NodeProto, str]] = []
     holders: list[NodeProto] = []
     names = census.names
+    holds: dict[tuple[str, str], bool] = {}
     census.nodes += len(body.node)
+    if isinstance(body, GraphProto):
+        census.graphs.append(body)
     for node in body.node:
         names.add(node.name)
-        domain = opsets.normalise(node.domain)
-        if domain not in imports:
-            raise InvalidModelError(f"{path}{_shown(node)}: {opsets.shown(domain)} is not imported", where=where)
-        for name in node.input:
-            if name not in seen and name and not any(name in around for around in outer):
-                early.append((node, name))
-        for name in node.output:
-            if name in seen:
-                raise InvalidModelError(f"{path}{name!r} is made twice, by {_shown(node)} too", where=where)
-            if name:
-                seen.add(name)
-        if opsets.may_hold_graphs(node.op_type, domain):
+        operator = node.domain, node.op_type
+        if operator not in holds:
+            domain = opsets.normalise(node.domain)
+            if domain not in imports:
+                raise InvalidModelError(f"{path}{_shown(node)}: {opsets.shown(domain)} is not imported", where=where)
+            holds[operator] = opsets.may_hold_graphs(node.op_type, domain)
+        if holds[operator]:
             holders.append(node)
+        for name in node.input:
+            if name not in seen and not any(name in around for around in outer):
+                early.append((node, name))
+        outputs = node.output
+        for name in outputs if len(outputs) != 1 else (outputs[0],):  # an iterator costs more than a tuple
+            if name not in seen:
+                seen.add(name)
+            elif name:
+                raise InvalidModelError(f"{path}{name!r} is made twice, by {_shown(node)} too", where=where)
     names |= seen
+    census.operators.update(holds)
     if early:
         _explain(body, early, seen, where, path)
     for value in body.output:
@@ -123,4 +140,4 @@ def _explain(body: Body, early: Iterable[tuple[NodeProto, str]], made: set[str],
 
 
 def _shown(node: NodeProto) -> str:
-    return f"{node.op_type} {node.name or next(iter(node.output), '')!r}"
+    return f"{node.op_type} {name_of(node)!r}"

@@ -29,8 +29,9 @@ LIFTED: Final = "onnx_convert.view.{}"
 
 
 class _Builder:
-    def __init__(self, read: Callable[[TensorProto], TensorProto]) -> None:
+    def __init__(self, read: Callable[[TensorProto], TensorProto], *, simple: bool = False) -> None:
         self.read = read
+        self.simple = simple  # whether all nodes can be copied as they are
         self.lifted: list[ValueInfoProto] = []
         self.overridable = False  # whether an initializer that is also an input is only a default (IR version 4 and up)
         self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
@@ -97,6 +98,9 @@ class _Builder:
 
         Each node of the source keeps its place, counted from the end: what it takes more stands in front of all.
         """
+        if self.simple:
+            target.extend(source)  # type: ignore[attr-defined]
+            return
         children = {id(child.graph): child for child in edit.children} if edit else {}
         run: list[NodeProto] = []
         front: list[NodeProto] = []
@@ -186,11 +190,13 @@ def _filled(output: str, dtype: int, dims: list[int]) -> list[NodeProto]:
     ]
 
 
-def build(model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto]) -> ModelProto:
-    """The view of a model, as it is or as it will be after an edit."""
+def build(
+    model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto], *, simple: bool
+) -> ModelProto:
+    """The view of a model, as it is or as it will be after an edit; `simple` says that all its nodes are."""
     from onnx_convert.edits import function_key, stamp
 
-    builder = _Builder(read)
+    builder = _Builder(read, simple=simple)
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=edit.ir_version if edit else model.ir_version or 3)
     _import(view, model)
@@ -220,10 +226,13 @@ def infer(view: ModelProto) -> GraphProto:
         return view.graph
 
 
-def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto]) -> GraphProto:
-    """The inferred main graph of a model. What the model states of its values is believed only if nothing contradicts
-    it: where strict inference fails, only what inference finds itself counts."""
-    source = build(model, None, read)
+def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], *, simple: bool) -> GraphProto:
+    """The inferred main graph of a model; `simple` says that all its nodes are.
+
+    What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
+    what inference finds itself counts.
+    """
+    source = build(model, None, read, simple=simple)
     try:
         return onnx.shape_inference.infer_shapes(source, check_type=True, strict_mode=True, data_prop=True).graph
     except Exception:  # C++ errors come as several unrelated types

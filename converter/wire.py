@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from enum import Enum, auto
 from io import FileIO
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,8 +75,7 @@ class Memory:
         return nullcontext(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A stretch of a source, to be copied when the time comes."""
 
     source: Source
