@@ -155,12 +155,17 @@ class Carrier:
             if way.may_hold_graphs and moving.lineage:
                 nested(moving.node, moving.imports, scope)
             result.crossing = way.crossing
-            if way.crossing is None:
+            try:
+                if way.crossing is not None:
+                    pending += reversed(self._cross(moving, way.crossing, scope, result, steps))
+                    continue
                 if not way.stop:
                     scope.edit.domains.setdefault(opsets.normalise(moving.node.domain), moving.opset)
                 result.nodes += self._settle(moving, way, scope, result, steps)
-            else:
-                pending += reversed(self._cross(moving, way.crossing, scope, result, steps))
+            except Refuse as refuse:
+                if moving.node.op_type != node.op_type:
+                    refuse.reason = f"what replaces it needs {moving.node.op_type}: {refuse.reason}"
+                raise
 
     def ending(self, node: NodeProto) -> Ending:
         """What is to be done about a new node."""

@@ -53,7 +53,13 @@ class Reach:
         return report.refusals
 
     def nearest(self, aim: int, refusals: list[Refusal]) -> int | None:
-        """The opset closest to a refused one that can be reached, as the boundaries of the refusals suggest it."""
+        """The opset closest to a refused one that can be reached, None if there is none but the model's own.
+
+        It is what the boundaries of the refusals suggest, or is found by halving where they suggest none.
+        """
+        if aim != self._start and self._suggested(aim, refusals) is None:
+            furthest, _ = self.limit(aim)
+            return furthest if furthest not in (aim, self._start) else None
         while (candidate := self._suggested(aim, refusals)) is not None:
             if not min(self._start, aim) < candidate < max(self._start, aim):
                 return None

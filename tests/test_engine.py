@@ -11,7 +11,7 @@ from collections import Counter
 import numpy as np
 import onnx
 import pytest
-from onnx import AttributeProto, ModelProto, helper
+from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
 from texts import assert_same_numbers, defined_names, model, node_named, operators, opset_imports, with_names
 
 import onnx_convert
@@ -640,6 +640,7 @@ def test_nodes_that_look_alike_are_each_rewritten_for_what_they_are(start: int, 
 @pytest.fixture
 def undecided(monkeypatch: pytest.MonkeyPatch):
     """Softmax has no decision at 13, upwards."""
+    assert registry.decision("Softmax", 13, UP) is not None  # asked for, so that the family is there
     monkeypatch.delitem(registry._decisions, ("", "Softmax", 13, UP))
     registry.route.cache_clear()
     yield
@@ -671,6 +672,18 @@ def test_no_opset_on_the_way_is_within_reach() -> None:
     with pytest.raises(RefusedError) as caught:
         onnx_convert.convert(source, to=17)
     assert caught.value.nearest is None
+
+
+def test_the_nearest_opset_is_found_by_trying_where_no_boundary_of_ai_onnx_is_to_blame() -> None:
+    """A key that is NaN needs LabelEncoder@4, of the release that has opset 20."""
+    keys, values = (numpy_helper.from_array(np.array([1.0, other]), "t") for other in (np.nan, 2.0))
+    node = helper.make_node("LabelEncoder", ["x"], ["y"], domain="ai.onnx.ml", keys_tensor=keys, values_tensor=values)
+    value = [helper.make_tensor_value_info(name, TensorProto.DOUBLE, [2]) for name in "xy"]
+    imports = [helper.make_opsetid("", 22), helper.make_opsetid("ai.onnx.ml", 5)]
+    graph = helper.make_graph([node], "g", value[:1], value[1:])
+    with pytest.raises(RefusedError) as caught:
+        onnx_convert.convert(helper.make_model(graph, opset_imports=imports, ir_version=10), to=13)
+    assert caught.value.nearest == 20
 
 
 def test_all_refusals_come_at_once_and_nothing_is_changed() -> None:

@@ -158,6 +158,7 @@ def test_only_the_command_line_prints_and_exits(path: Path) -> None:
 # ---- adapters
 
 ADAPTERS = [decision for _, decision in registry.decisions() if isinstance(decision, Adapter)]
+FAMILIES = [path for path in (ROOT / "adapters").rglob("[!_]*.py") if path.parent.name != "scripts"]
 OURS = [a for a in ADAPTERS if a.function.__module__.startswith("onnx_convert.adapters")]
 
 
@@ -169,6 +170,16 @@ def crossing(adapter: Adapter) -> str:
 def test_an_adapter_says_what_it_does(adapter: Adapter) -> None:
     assert adapter.summary, "an adapter has a docstring"
     assert adapter.name.islower()
+
+
+@pytest.mark.parametrize("path", FAMILIES, ids=shown)
+def test_a_family_names_what_it_decides_in_quotes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By that it is found when somebody asks about an operator. The two tables are imported in any case."""
+    monkeypatch.setattr(registry, "_decisions", {})
+    text = path.read_text(encoding="utf-8")
+    exec(compile(text, path, "exec"), {"__name__": module_of(path)})
+    missing = {operator for _, operator, _, _ in registry._decisions if f'"{operator}"' not in text}
+    assert not missing or path.stem in ("compatible", "dtypes")
 
 
 def test_no_adapter_file_is_left_out() -> None:
