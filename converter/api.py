@@ -101,6 +101,9 @@ class Conversion:
         self.report.destination = str(path)
         self.report.data_files = [str(file) for file in written.data_files]
         self.report.shared_data = [str(file) for file in written.shared_data]
+        for file in written.shared_data:
+            if not file.exists():  # a model in memory does not tell where its data are
+                self.report.warnings.append(f"its external data are not there: {file}")
         if written.switched_to_external:
             self.report.notes.append("embedded it would exceed 2 GiB: its weights went to a data file")
         return self.report

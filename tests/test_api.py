@@ -261,3 +261,15 @@ def test_every_public_name_is_there() -> None:
         assert name in dir(onnx_convert)
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = onnx_convert.no_such_name
+
+
+def test_external_data_that_a_model_in_memory_leaves_behind_are_told(tmp_path: Path) -> None:
+    """Only a file tells where they are: a ModelProto is saved as it is, and what it points at has to be brought."""
+    source = with_weight()
+    onnx.save(source, tmp_path / "there.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
+    loaded = onnx.load(tmp_path / "there.onnx", load_external_data=False)
+    conversion = onnx_convert.convert(loaded, to=13)
+    assert conversion.save(tmp_path / "beside.onnx").warnings == []
+    (tmp_path / "other").mkdir()
+    (said,) = conversion.save(tmp_path / "other" / "away.onnx").warnings
+    assert said == f"its external data are not there: {tmp_path / 'other' / 'w.data'}"
