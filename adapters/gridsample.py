@@ -6,10 +6,11 @@
 
 from __future__ import annotations
 
-from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from onnx_convert.adapters.shapes import BOOL, INT64, cast, known_size, part, reshape, working_dtype
+import numpy
+
+from onnx_convert.adapters.shapes import INT64, cast, part, working_dtype
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
 _FOR_IMAGES: Final = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 _FOR_ANY: Final = {of_images: mode for mode, of_images in _FOR_IMAGES.items()}
 
-# How much an element weighs by its distance d up to 1 from the point, and by 1 + d: the cubic with -0.75.
-_NEAR: Final = (1.25, -2.25, 0.0, 1.0)
-_FAR: Final = (-0.75, 1.5, -0.75, 0.0)
+# The elements around a point, along one axis, by their distance from the one that is before it or nearest to it.
+_STEPS: Final[dict[str, tuple[float, ...]]] = {"nearest": (0,), "linear": (0, 1), "cubic": (-1, 0, 1, 2)}
+# What they weigh: for each power of the point's own distance, from the highest down, a coefficient for each element.
+_WEIGHTS: Final[dict[str, tuple[tuple[float, ...], ...]]] = {
+    "linear": ((-1, 1), (1, 0)),
+    "cubic": ((-0.75, 1.25, -1.25, 0.75), (1.5, -2.25, 1.5, -0.75), (-0.75, 0, 0.75, 0), (0, 1, 0, 0)),
+}
 
 
 @upgrade("GridSample", at=20)
@@ -43,22 +48,44 @@ def name_for_images(node: Node, op: Emitter) -> Value:
 
 
 def gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
-    """From the flattened input the nearest element for each point of the grid, or all around it, weighed."""
-    x, grid, dtype, mode = node.input(0), node.input(1), _working_dtype(node), node.attr("mode")
-    shape, wanted = op.Shape(x), op.Shape(grid)
-    sizes = [_size(op, x, shape, axis + 2) for axis in range(axes)]
-    count = _product(op, part(op, wanted, 1, -1))
-    points = op.Concat(part(op, wanted, 0, 1), count, part(op, wanted, -1), axis=0)
-    points = reshape(op, cast(op, grid, dtype), points)
-    flat = reshape(op, x, op.Concat(part(op, shape, 0, 2), _product(op, part(op, shape, 2)), axis=0))
-    sides = []
-    for axis, size in enumerate(sizes):  # the grid names the last axis first
-        pixel = _pixel(node, op, op.Gather(points, op.const(axes - 1 - axis), axis=2), size)
-        sides.append(_METHODS[mode](node, op, pixel, size))
+    """The nearest element for each point of the grid, or the sum of all around it, weighed. All are gathered at once.
+
+    On the way values are [batch, the point's place on each axis of the grid, an element beside it, axis of the image].
+    """
+    x, grid, dtype, mode = node.input(0), node.input(1), _working_dtype(node), _mode(node)
+    sizes, beside, axis = _sizes(op, x, axes, dtype), axes + 1, axes + 2
+    # The grid names the last axis first.
+    pixel = _pixel(node, op, op.Gather(cast(op, grid, dtype), op.const(range(axes)[::-1]), axis=axes + 1), sizes)
+    if mode != "cubic":
+        pixel = _back_inside(node, op, pixel, sizes)
+    first = op.Round(pixel) if mode == "nearest" else op.Floor(pixel)
+    places, steps = op.at(12).Unsqueeze(first, axes=[beside]), _around(_STEPS[mode], axes)
     if mode != "nearest":
+        places = op.Add(places, op.const(steps, dtype))
+    if mode == "cubic":  # each element is brought back inside for itself
+        places = _back_inside(node, op, places, sizes)
+    image, zero = op.Transpose(x, perm=[0, *range(2, axis), 1]), op.const(0, dtype)
+    frame = int(node.attr("padding_mode") == "zeros")  # outside are zeros, of which one on each side is enough
+    if frame:
+        image = op.Pad(image, op.const([0, *[1] * axes, 0] * 2))
+        places = op.Add(places, op.const(1, dtype))
+    last = _last(op, sizes, dtype, frame=frame)
+    index = op.Where(op.Greater(places, zero), op.Min(places, last), zero)  # the first for what is no number
+    chosen = op.GatherND(image, op.Cast(index, to=INT64), batch_dims=1)
+    if mode == "nearest":
+        y = op.at(12).Squeeze(chosen, axes=[beside])
+    else:
         op.equivalent("the interpolation is written out, and may round otherwise")
-    y = _weighed(node, op, flat, sizes, sides, op.Concat(part(op, shape, 0, 2), count, axis=0))
-    return reshape(op, y, op.Concat(part(op, shape, 0, 2), part(op, wanted, 1, -1), axis=0))
+        after = op.at(12).Unsqueeze(op.Sub(pixel, first), axes=[beside])
+        weights = _polynomial(op, after, [_around(terms, axes) for terms in _WEIGHTS[mode]], dtype)
+        weighed = op.Mul(cast(op, chosen, dtype), op.at(17).ReduceProd(weights, axes=[axis], keepdims=1))
+        y = cast(op, op.at(12).ReduceSum(weighed, axes=[beside], keepdims=0), node.dtype(0))
+    return op.Transpose(y, perm=[0, axes + 1, *range(1, axes + 1)])
+
+
+def _mode(node: Node) -> str:
+    """The mode as it is called for any number of axes."""
+    return _FOR_ANY.get(node.attr("mode"), node.attr("mode"))
 
 
 def _working_dtype(node: Node) -> int:
@@ -66,44 +93,43 @@ def _working_dtype(node: Node) -> int:
     return working_dtype(node.dtype(1))
 
 
-def _product(op: Emitter, sizes: Value) -> Value:
-    return op.at(17).ReduceProd(sizes, axes=[0], keepdims=1)
+def _around(numbers: tuple[float, ...], axes: int) -> numpy.ndarray[Any, Any]:
+    """For each element around a point the number that belongs to it along each axis."""
+    return numpy.stack(numpy.meshgrid(*[numbers] * axes, indexing="ij"), -1).reshape(-1, axes)
 
 
-def _size(op: Emitter, x: Value, shape: Value, axis: int) -> Value:
-    known = known_size(x, axis)
-    return part(op, shape, axis, axis + 1) if known is None else op.const([known])
+def _sizes(op: Emitter, x: Value, axes: int, dtype: int) -> Value:
+    """The sizes of the image, as floats."""
+    known = [size for size in (x.shape or ())[2:] if isinstance(size, int)]
+    return op.const(known, dtype) if len(known) == axes else op.Cast(part(op, op.Shape(x), 2), to=dtype)
 
 
-def _float(node: Node, op: Emitter, size: Value, less: int = 0) -> Value:
-    """A size, or one less, as a float."""
-    dtype, known = _working_dtype(node), size.constant
-    if known is not None:
-        return op.const(known - less, dtype)
-    width = op.Cast(size, to=dtype)
-    return op.Sub(width, op.const([less], dtype)) if less else width
+def _last(op: Emitter, sizes: Value, dtype: int, *, frame: int = 0) -> Value:
+    """The number of the last element along each axis, behind a frame of so many elements all around."""
+    known, more = sizes.constant, 2 * frame - 1
+    return op.Add(sizes, op.const(more, dtype)) if known is None else op.const(known + more, dtype)
 
 
 # ---- coordinates
 
 
-def _pixel(node: Node, op: Emitter, at: Value, size: Value) -> Value:
+def _pixel(node: Node, op: Emitter, at: Value, sizes: Value) -> Value:
     """From -1..1 to elements of the input."""
-    half, one, two = (op.const([number], _working_dtype(node)) for number in (0.5, 1, 2))
-    scaled, corners = op.Div(op.Add(at, one), two), node.attr("align_corners")
-    pixel = op.Mul(scaled, _float(node, op, size, 1 if corners else 0))
+    dtype, corners = _working_dtype(node), node.attr("align_corners")
+    half, one, two = (op.const(number, dtype) for number in (0.5, 1, 2))
+    pixel = op.Mul(op.Div(op.Add(at, one), two), _last(op, sizes, dtype) if corners else sizes)
     return pixel if corners else op.Sub(pixel, half)
 
 
-def _back_inside(node: Node, op: Emitter, pixel: Value, size: Value) -> Value:
+def _back_inside(node: Node, op: Emitter, pixel: Value, sizes: Value) -> Value:
     """Back to the elements of the input, if the padding says so."""
     dtype, corners, padding = _working_dtype(node), node.attr("align_corners"), node.attr("padding_mode")
     if padding == "zeros":
         return pixel
-    zero, half, two = (op.const([number], dtype) for number in (0, 0.5, 2))
-    last = _float(node, op, size, 1)
+    zero, half, two = (op.const(number, dtype) for number in (0, 0.5, 2))
+    last = _last(op, sizes, dtype)
     if padding == "reflection":  # a triangle wave: how far into a period, there and back again
-        width = op.Max(last, half) if corners else _float(node, op, size)  # one element reflects to itself
+        width = op.Max(last, half) if corners else sizes  # one element reflects to itself
         distance, period = pixel if corners else op.Add(pixel, half), op.Mul(width, two)
         into = op.Sub(distance, op.Mul(op.Floor(op.Div(distance, period)), period))
         pixel = op.Sub(width, op.Abs(op.Sub(into, width)))
@@ -111,77 +137,9 @@ def _back_inside(node: Node, op: Emitter, pixel: Value, size: Value) -> Value:
     return op.Min(op.Max(pixel, zero), last)
 
 
-# ---- along one axis: places, whether they are outside, and how much what is there weighs
-
-Tap = tuple["Value", "Value | None", "Value | None"]
-
-
-def _nearest(node: Node, op: Emitter, pixel: Value, size: Value) -> list[Tap]:
-    return [_tap(node, op, op.Round(_back_inside(node, op, pixel, size)), size, None)]
-
-
-def _linear(node: Node, op: Emitter, pixel: Value, size: Value) -> list[Tap]:
-    """The ends of the cell that a point lies in."""
-    inside, one = _back_inside(node, op, pixel, size), op.const([1], _working_dtype(node))
-    low = op.Floor(inside)
-    after = op.Sub(inside, low)
-    return [_tap(node, op, low, size, op.Sub(one, after)), _tap(node, op, op.Add(low, one), size, after)]
-
-
-def _cubic(node: Node, op: Emitter, pixel: Value, size: Value) -> list[Tap]:
-    """Four elements, each brought back inside for itself."""
-    dtype, low, taps = _working_dtype(node), op.Floor(pixel), []
-    after = op.Sub(pixel, low)
-    before = op.Sub(op.const([1], dtype), after)
-    for step, distance, terms in ((-1, after, _FAR), (0, after, _NEAR), (1, before, _NEAR), (2, before, _FAR)):
-        index = op.Add(low, op.const([step], dtype)) if step else low
-        weight = _polynomial(node, op, distance, terms)
-        taps.append(_tap(node, op, _back_inside(node, op, index, size), size, weight))
-    return taps
-
-
-_METHODS: Final = {
-    "nearest": _nearest,
-    **dict.fromkeys(("linear", "bilinear"), _linear),
-    **dict.fromkeys(("cubic", "bicubic"), _cubic),
-}
-
-
-def _polynomial(node: Node, op: Emitter, x: Value, terms: tuple[float, ...]) -> Value:
-    """The sum of powers, from the highest down to the constant."""
-    value = op.const([terms[0]], _working_dtype(node))
+def _polynomial(op: Emitter, x: Value, terms: list[numpy.ndarray[Any, Any]], dtype: int) -> Value:
+    """The sum of powers with these coefficients, from the highest down to the constant."""
+    value = op.const(terms[0], dtype)
     for term in terms[1:]:
-        value = op.Mul(value, x)
-        value = op.Add(value, op.const([term], _working_dtype(node))) if term else value
+        value = op.Add(op.Mul(value, x), op.const(term, dtype))
     return value
-
-
-def _tap(node: Node, op: Emitter, index: Value, size: Value, weight: Value | None) -> Tap:
-    """A whole number as a place of the input. What is no number counts as outside, at 0."""
-    zero = op.const([0], _working_dtype(node))
-    inside = op.Where(op.Greater(index, zero), op.Min(index, _float(node, op, size, 1)), zero)
-    place = op.Cast(inside, to=INT64)
-    if node.attr("padding_mode") != "zeros":
-        return place, None, weight
-    return place, op.Cast(op.Sub(index, inside), to=BOOL), weight
-
-
-# ---- elements
-
-
-def _weighed(node: Node, op: Emitter, flat: Value, sizes: list[Value], sides: list[list[Tap]], targets: Value) -> Value:
-    """The sum of the elements at all combinations of taps."""
-    dtype, terms = _working_dtype(node), []
-    for corner in product(*sides):
-        place, outside, weight = corner[0]
-        for size, (further, absent, factor) in zip(sizes[1:], corner[1:], strict=True):
-            place = op.Add(op.Mul(place, size), further)
-            outside = op.Or(outside, absent) if outside is not None and absent is not None else None
-            weight = op.Mul(weight, factor) if weight is not None and factor is not None else None
-        chosen = op.GatherElements(flat, op.Expand(op.at(12).Unsqueeze(place, axes=[1]), targets), axis=2)
-        if outside is not None:
-            chosen = op.Where(op.at(12).Unsqueeze(outside, axes=[1]), op.const(0, node.dtype(0)), chosen)
-        if weight is None:
-            return chosen
-        terms.append(op.Mul(cast(op, chosen, dtype), op.at(12).Unsqueeze(weight, axes=[1])))
-    return cast(op, op.Sum(*terms), node.dtype(0))

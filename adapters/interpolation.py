@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Resize and Upsample written out: for when the other side of a boundary has no such mode. Used by `resize`.
 
-Along one axis after the other: `nearest` is a Gather, `linear` the sum of two, `cubic` of four; a filter that widens as
-the image shrinks (`antialias`) is a matrix. Coordinates are single precision, in the order of operations that runtimes
-use, so that ties fall the same way. What is known is computed here, nodes are written for the rest.
+Along one axis after the other: `nearest` is a Gather, `linear` a weighed sum of two elements, `cubic` of four; a filter
+that widens as the image shrinks (`antialias`) is a matrix. Coordinates are single precision, in the order of operations
+that runtimes use, so that ties fall the same way. What is known is computed here, nodes are written for the rest.
 """
 
 from __future__ import annotations
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 
 FLOATS: Final = tuple(dtype_number(name) for name in ("float16", "float", "double", "bfloat16"))
 SIMPLE: Final = "simple"  # how Upsample and Resize-10 choose the nearest: down when they enlarge, up when they shrink
+# The elements around a coordinate, by their distance from the one that is before it.
+_AROUND: Final = {"linear": (0, 1), "cubic": (-1, 0, 1, 2)}
+# What they weigh: for each power of the coordinate's own distance, from the highest down, a coefficient for each.
+_LINEAR: Final = ((-1.0, 1.0), (1.0, 0.0))
 _NUMPY: Final = {
     "Add": numpy.add, "Sub": numpy.subtract, "Mul": numpy.multiply, "Div": numpy.divide, "Max": numpy.maximum,
     "Min": numpy.minimum, "Floor": numpy.floor, "Ceil": numpy.ceil, "Abs": numpy.abs,
@@ -79,6 +83,13 @@ class Calculator:
 
     def __init__(self, op: Emitter) -> None:
         self.op = op
+        self._made: dict[tuple[object, ...], Value] = {}
+
+    def once(self, make: Callable[[], Value], *key: object) -> Value:
+        """What `make` writes, which is written once for each key."""
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
 
     def __getattr__(self, operator: str) -> Callable[..., Number]:
         def calculate(*operands: Number | float) -> Number:
@@ -89,8 +100,8 @@ class Calculator:
                     result: Array = _NUMPY[operator](*known)
                 return result
             written = [n if isinstance(n, Value) else self.op.const(n, FLOAT) for n in numbers]
-            value: Value = getattr(self.op.at(8), operator)(*written)
-            return value
+            write = getattr(self.op.at(8), operator)
+            return self.once(lambda: write(*written), operator, *(value.name for value in written))
 
         return calculate
 
@@ -119,14 +130,10 @@ def _resample_axis(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int
     at = _coordinates(calc, axis, method.coordinates)
     last = calc.Sub(axis.length, 1)
     if method.mode == "nearest":
-        y = _gather(calc, x, axis, _rounded(calc, at, axis, method.nearest), last)
-    elif method.mode == "linear":
-        within = _clipped(calc, at, last)
-        low = calc.Floor(within)
-        weight = calc.Sub(within, low)
-        y = _sum(node, calc, x, axis, rank, [(low, calc.Sub(1, weight)), (calc.Add(low, 1), weight)])
+        y = _gather(calc, x, axis, _rounded(calc, at, axis, method.nearest), last, drop=1)
     else:
-        y = _sum(node, calc, x, axis, rank, _cubic(calc, at, last, method))
+        within = _clipped(calc, at, last) if method.mode == "linear" else at
+        y = _weighed(node, calc, x, axis, rank, within, last, method)
     return _extrapolated(node, calc, y, at, last, rank - 1 - axis.index, method.extrapolation) if method.crops else y
 
 
@@ -138,9 +145,11 @@ def _enlarges(axis: Axis) -> bool:
 
 
 def _coordinates(calc: Calculator, axis: Axis, how: str) -> Number:
-    """For each element of the output its coordinate in the input; the formulas of the text, in their order."""
+    """For each element of the output its coordinate in the input, in a column; the formulas of the text, in their
+    order."""
     length, scale = axis.length, axis.scale
-    number, count = _numbers(calc.op, axis.count)
+    row, count = _numbers(calc.op, axis.count)
+    number = _turned(calc.op, row)
     if how == "asymmetric":
         return calc.Div(number, scale)
     if how in ("align_corners", "tf_crop_and_resize"):
@@ -166,10 +175,10 @@ def _coordinates(calc: Calculator, axis: Axis, how: str) -> Number:
 
 
 def _numbers(op: Emitter, count: int | Value) -> tuple[Number, Number]:
-    """0, 1, 2 ... and how many."""
+    """The row 0, 1, 2 ... and how many."""
     if isinstance(count, int):
-        return numpy.arange(count, dtype=numpy.float32), vector(count)
-    numbers = op.at(12).Squeeze(op.at(9).NonZero(op.at(8).Expand(op.const([1]), count)), axes=[0])
+        return numpy.arange(count, dtype=numpy.float32)[None], vector(count)
+    numbers = op.at(9).NonZero(op.at(8).Expand(op.const([1]), count))
     return op.Cast(numbers, to=FLOAT), op.Cast(count, to=FLOAT)
 
 
@@ -195,46 +204,51 @@ def _rounded(calc: Calculator, at: Number, axis: Axis, how: str) -> Number:
 # ---- elements and weights
 
 
-def _gather(calc: Calculator, x: Value, axis: Axis, index: Number, last: Number) -> Value:
+def _gather(calc: Calculator, x: Value, axis: Axis, index: Number, last: Number, *, drop: int | None = None) -> Value:
+    """The elements with these indices, moved inside; `drop` is an axis of the indices that is not to be one of x."""
     op, near = calc.op, _clipped(calc, index, last)
-    indices = op.Cast(near, to=INT64) if isinstance(near, Value) else op.const(near.astype(numpy.int64))
-    return op.Gather(x, indices, axis=axis.index)
+    if not isinstance(near, Value):
+        known = near.astype(numpy.int64)
+        return op.Gather(x, op.const(known if drop is None else known.squeeze(drop)), axis=axis.index)
+    indices = op.Cast(near, to=INT64)
+    return op.Gather(x, indices if drop is None else op.at(12).Squeeze(indices, axes=[drop]), axis=axis.index)
 
 
-def _sum(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, taps: list[tuple[Number, Number]]) -> Value:
-    """The sum of elements, chosen by their index, times their weights."""
-    op, after, last = calc.op, rank - 1 - axis.index, calc.Sub(axis.length, 1)
-    total: Value | None = None
-    for index, weight in taps:
-        term = op.at(7).Mul(_gather(calc, x, axis, index, last), _along(node, op, weight, after))
-        total = term if total is None else op.at(7).Add(total, term)
-    return total if total is not None else x
-
-
-def _along(node: Node, op: Emitter, weight: Number, after: int) -> Value:
-    """Weights in the dtype of the input, along an axis that has `after` axes behind it."""
-    if not isinstance(weight, Value):
-        return op.const(weight.reshape(-1, *[1] * after), node.dtype(0))
-    own = weight if node.dtype(0) == FLOAT else op.Cast(weight, to=node.dtype(0))
-    return op.at(12).Unsqueeze(own, axes=list(range(1, after + 1))) if after else own
-
-
-def _cubic(calc: Calculator, at: Number, last: Number, method: Method) -> list[tuple[Number, Number]]:
-    low = calc.Floor(at)
-    after = calc.Sub(at, low)
-    before = calc.Sub(1, after)
-    far, near = _far(method.cubic), _near(method.cubic)
-    distances = (calc.Add(after, 1), after, before, calc.Add(before, 1))
-    weights = [_polynomial(calc, d, terms) for d, terms in zip(distances, (far, near, near, far), strict=True)]
-    taps = [calc.Add(low, step) for step in (-1, 0, 1, 2)]
+def _weighed(
+    node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, at: Number, last: Number, method: Method
+) -> Value:
+    """The sum of the elements around each coordinate, weighed. All are gathered at once, into an axis of their own."""
+    op, low = calc.op, calc.Floor(at)
+    steps, terms = _AROUND[method.mode], _LINEAR if method.mode == "linear" else _cubic(method.cubic)
+    index, after = calc.Add(low, vector(*steps)), calc.Sub(at, low)
+    weights: Number = vector(*terms[0])
+    for term in terms[1:]:
+        weights = calc.Add(calc.Mul(weights, after), vector(*term))
     if method.exclude_outside:
-        inside = [_inside(calc, tap, last) for tap in taps]
-        weights = [calc.Mul(weight, mask) for weight, mask in zip(weights, inside, strict=True)]
-        total = weights[0]
-        for weight in weights[1:]:
-            total = calc.Add(total, weight)
-        weights = [calc.Div(weight, total) for weight in weights]
-    return list(zip(taps, weights, strict=True))
+        weights = calc.Mul(weights, _inside(calc, index, last))
+        weights = calc.Div(weights, _row_sums(op, weights))
+    elements = _gather(calc, x, axis, index, last)
+    weighed = op.at(7).Mul(elements, _along(node, op, weights, rank - 1 - axis.index))
+    return op.at(12).ReduceSum(weighed, axes=[axis.index + 1], keepdims=0)
+
+
+def _row_sums(op: Emitter, weights: Number) -> Number:
+    if isinstance(weights, Value):
+        return op.at(12).ReduceSum(weights, axes=[1], keepdims=1)
+    return weights.sum(1)[:, None]
+
+
+def _along(node: Node, op: Emitter, weights: Number, after: int) -> Value:
+    """Weights in the dtype of the input, along axes that have `after` axes behind them."""
+    if not isinstance(weights, Value):
+        return op.const(weights.reshape(*weights.shape, *[1] * after), node.dtype(0))
+    own = weights if node.dtype(0) == FLOAT else op.Cast(weights, to=node.dtype(0))
+    return op.at(12).Unsqueeze(own, axes=list(range(2, after + 2))) if after else own
+
+
+def _cubic(a: float) -> tuple[tuple[float, ...], ...]:
+    """As `_LINEAR`, for four elements."""
+    return (a, a + 2, -a - 2, -a), (-2 * a, -a - 3, 2 * a + 3, a), (a, 0, -a, 0), (0, 1, 0, 0)
 
 
 def _near(a: float) -> tuple[float, ...]:
@@ -269,7 +283,10 @@ def _extrapolated(node: Node, calc: Calculator, y: Value, at: Number, last: Numb
         outside = op.const((away > 0).reshape(-1, *[1] * after), BOOL)
     else:
         outside = op.Cast(op.Ceil(op.at(8).Min(away, op.const([1], FLOAT))), to=BOOL)
-        outside = op.at(12).Unsqueeze(outside, axes=list(range(1, after + 1))) if after else outside
+        if after == 0:
+            outside = op.at(12).Squeeze(outside, axes=[1])
+        elif after > 1:
+            outside = op.at(12).Unsqueeze(outside, axes=list(range(2, after + 1)))
     return op.at(9).Where(outside, op.const(value, node.dtype(0)), y)
 
 
@@ -282,25 +299,23 @@ def _filtered(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, met
     reach = calc.Add(calc.Ceil(calc.Div(1 if method.mode == "linear" else 2, stretch)), 1)
     number, _ = _numbers(op, whole(op, calc.Add(axis.length, calc.Mul(reach, 2))))
     index = calc.Sub(number, reach)
-    at = _column(op, _coordinates(calc, axis, method.coordinates))
+    at = _coordinates(calc, axis, method.coordinates)
     weights = _kernel(calc, calc.Mul(calc.Abs(calc.Sub(at, index)), stretch), method)
     if method.exclude_outside:
         weights = calc.Mul(weights, _inside(calc, index, last))
-    total = (
-        op.at(12).ReduceSum(weights, axes=[1], keepdims=1) if isinstance(weights, Value) else weights.sum(1)[:, None]
-    )
-    weights = calc.Div(weights, total)
+    weights = calc.Div(weights, _row_sums(op, weights))
     swap = [*range(axis.index), rank - 1, *range(axis.index + 1, rank - 1), axis.index]
-    extended = _gather(calc, x, axis, index, last)
+    extended = _gather(calc, x, axis, index, last, drop=0)
     moved = extended if axis.index == rank - 1 else op.Transpose(extended, perm=swap)
-    matrix = op.Transpose(weights, perm=[1, 0]) if isinstance(weights, Value) else op.const(weights.T, node.dtype(0))
+    turned = _turned(op, weights)
+    matrix = turned if isinstance(turned, Value) else op.const(turned, node.dtype(0))
     matrix = matrix if matrix.dtype == node.dtype(0) else op.Cast(matrix, to=node.dtype(0))
     product = op.MatMul(moved, matrix)
     return product if axis.index == rank - 1 else op.Transpose(product, perm=swap)
 
 
-def _column(op: Emitter, vector: Number) -> Number:
-    return op.at(12).Unsqueeze(vector, axes=[1]) if isinstance(vector, Value) else vector[:, None]
+def _turned(op: Emitter, matrix: Number) -> Number:
+    return op.Transpose(matrix, perm=[1, 0]) if isinstance(matrix, Value) else matrix.T
 
 
 def _kernel(calc: Calculator, distance: Number, method: Method) -> Number:

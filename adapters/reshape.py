@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import INT64, are_zero, never_empty, ones_like, part
+from onnx_convert.adapters.shapes import BOOL, INT64, never_empty, ones_like, part
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.site import Node, Shape, Value
 
 
 @upgrade("Reshape", at=5)
@@ -53,17 +53,41 @@ def _spelled(node: Node) -> list[int] | None:
 
 @downgrade("Reshape", at=14)
 def zero_from_an_empty_input(node: Node, op: Emitter) -> Value:
-    """Where the shape may hold a 0, the input is emptied along that dimension first: then there is a 0 to copy."""
-    x, shape = node.input(0), node.input(1)
+    """Where the shape may hold a 0, the input is emptied along that dimension first: then there is a 0 to copy. Not
+    where the input has that size there anyway; and where it is the only size that is not known, -1 finds it."""
+    x, shape, gone = node.input(0), node.input(1), ("allowzero",)
     known = shape.constant
-    if not node.attr("allowzero") or never_empty(x) or (known is not None and all(known)):
-        return op.same(drop=("allowzero",))
-    if known is not None:
-        rest = next((index for index, size in enumerate(known) if size), 0)
-        line = op.const([-1 if index == rest else 1 for index in range(len(known))])
-        some = op.const([int(size != 0) for size in known])
-    else:
-        ones = ones_like(op, shape)
-        line = part(op, op.at(4).Concat(op.const([-1]), ones, axis=0), 0, -1)  # [-1, 1, ..., 1], as long as the shape
-        some = op.at(7).Sub(ones, op.Cast(are_zero(op, shape), to=INT64))  # 0 for a 0, else 1
-    return op.same(op.Tile(op.Reshape(x, line), some), shape, drop=("allowzero",))
+    sizes: Shape | None = node.output().shape if known is None else tuple(known.tolist())
+    doubtful = _doubtful(sizes, x.shape or ())
+    if not node.attr("allowzero") or never_empty(x) or doubtful == [] or _leaves_one_open(node):
+        return op.same(drop=gone)
+    if sizes is not None and doubtful is not None and len(doubtful) == 1:
+        spelled = [-1 if index in doubtful else size for index, size in enumerate(sizes)]
+        if all(isinstance(size, int) for size in spelled):
+            return op.same(x, op.const(spelled), drop=gone)
+    some = op.Cast(op.Cast(shape, to=BOOL), to=INT64) if known is None else op.const(known != 0)  # 0 for a 0, else 1
+    return op.same(op.Tile(op.Reshape(x, _line(op, shape)), some), shape, drop=gone)
+
+
+def _doubtful(sizes: Shape | None, source: Shape) -> list[int] | None:
+    """The dimensions that may be 0 while those of the input are not; None if their number is not known."""
+    if sizes is None:
+        return None
+    same = [size is not None and source[index : index + 1] == (size,) for index, size in enumerate(sizes)]
+    return [index for index, size in enumerate(sizes) if not same[index] and not (isinstance(size, int) and size)]
+
+
+def _leaves_one_open(node: Node) -> bool:
+    """Whether the shape is put together with a -1, beside which there can be no 0."""
+    maker = node.scope.producer(node.input(1).name)
+    if maker is None or maker.op_type != "Concat":
+        return False
+    return any((known := node.scope.constant(name)) is not None and -1 in known for name in maker.input)
+
+
+def _line(op: Emitter, shape: Value) -> Value:
+    """[-1, 1, ..., 1], as long as a shape."""
+    length = shape.shape[0] if shape.shape else None
+    if isinstance(length, int):
+        return op.const([-1, *[1] * (length - 1)] if length else [])
+    return part(op, op.at(4).Concat(op.const([-1]), ones_like(op, shape), axis=0), 0, -1)

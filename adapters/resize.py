@@ -148,20 +148,27 @@ def _method(node: Node) -> Method:
 
 
 def _axes(node: Node, calc: Calculator) -> list[Axis]:
-    """Every axis that the node names, with what is known of its sizes."""
+    """Every axis that the node names and that may change, with what is known of its sizes."""
     rank, numbers, sizes, scales = _rank(node), _numbers(node), _sizes(node), _scales(node)
     x, roi = node.input(0), node.input(_ROI) if _method(node).crops else None
     before, after = x.shape or (None,) * rank, node.output().shape or (None,) * rank
     uniform = _uniform_scale(node, calc) if _policy(node) != "stretch" else None
+    factors = _constant(scales) if sizes is None else None
     found = []
     for place, axis in enumerate(number % rank for number in numbers):
-        length, known = _length(calc, x, axis), after[axis]
+        known = after[axis]
+        if sizes is not None:
+            stays = known is not None and known == before[axis]
+        else:
+            stays = factors is not None and factors[place] == 1
+        if stays and uniform is None and roi is None:
+            continue
+        length = _length(calc, x, axis)
         if uniform is not None:
             scale, size = uniform, calc.Floor(calc.Add(calc.Mul(uniform, length), 0.5))
         elif sizes is not None:
             size = _element(calc, sizes, place)
-            stays = known is not None and known == before[axis]
-            scale = vector(1) if stays else calc.Div(size, length)
+            scale = calc.Div(size, length)
         else:
             scale = _element(calc, scales or [], place)
             size = calc.Floor(calc.Mul(length, scale))
@@ -176,7 +183,8 @@ def _length(calc: Calculator, x: Value, axis: int) -> Number:
     size = x.shape[axis] if x.shape is not None else None
     if isinstance(size, int):
         return vector(size)
-    return calc.op.Cast(part(calc.op, calc.op.Shape(x), axis, axis + 1), to=FLOAT)
+    shape = calc.once(lambda: calc.op.Shape(x), "Shape", x.name)
+    return calc.once(lambda: calc.op.Cast(part(calc.op, shape, axis, axis + 1), to=FLOAT), "length", x.name, axis)
 
 
 def _element(calc: Calculator, values: Value | list[float], place: int) -> Number:

@@ -81,7 +81,7 @@ def _element(op: Emitter, bounds: Value | None, index: int) -> int | Value:
         return 1
     if bounds.constant is not None:
         return int(bounds.constant[index])
-    one = part(op, bounds, index, index + 1)
+    one = bounds if bounds.shape == (1,) else part(op, bounds, index, index + 1)
     return one if bounds.dtype == INT64 else op.Cast(one, to=INT64)
 
 
@@ -91,7 +91,7 @@ def _indices(op: Emitter, x: Value, axis: int, start: int | Value, end: int | Va
     if isinstance(size, int) and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return op.const(_taken(size, start, end, step))
     length = op.const([size]) if isinstance(size, int) else part(op, op.Shape(x), axis, axis + 1)
-    sizes = op.Cast(length, to=_DOUBLE)
+    sizes = op.const([size], _DOUBLE) if isinstance(size, int) else op.Cast(length, to=_DOUBLE)
     backwards: Value | None = None  # 1.0 where the step is negative
     if not isinstance(step, int):
         backwards = op.Cast(op.at(7).Less(op.Cast(step, to=_DOUBLE), op.const([0], _DOUBLE)), to=_DOUBLE)
@@ -100,18 +100,24 @@ def _indices(op: Emitter, x: Value, axis: int, start: int | Value, end: int | Va
     zero = op.const([0], _DOUBLE)
     low = zero if backwards is None else op.at(7).Sub(zero, backwards)
     high = sizes if backwards is None else op.at(7).Sub(sizes, backwards)
-    first = op.at(8).Max(op.at(8).Min(_from_the_beginning(op, start, length), high), zero)
-    last = op.at(8).Max(op.at(8).Min(_from_the_beginning(op, end, length), high), low)
-    count = op.at(7).Sub(last, first)
+    first: Value | None = None
+    if start != 0 or backwards is not None:
+        first = op.at(8).Max(op.at(8).Min(_from_the_beginning(op, start, length), high), zero)
+    last = sizes
+    if backwards is not None or not isinstance(end, int) or end < END:
+        last = op.at(8).Max(op.at(8).Min(_from_the_beginning(op, end, length), high), low)
+    count = last if first is None else op.at(7).Sub(last, first)
     if step != 1:
         count = op.Ceil(
             op.at(7).Div(count, op.const([step], _DOUBLE) if isinstance(step, int) else op.Cast(step, to=_DOUBLE))
         )
-    count = op.at(8).Max(op.at(8).Min(count, sizes), zero)
+    if first is not None:
+        count = op.at(8).Max(count if backwards is None else op.at(8).Min(count, sizes), zero)
     taken = op.at(9).NonZero(op.at(8).Expand(op.const([1]), op.Cast(count, to=INT64)))
     if step != 1:
         taken = op.at(7).Mul(taken, op.const([step]) if isinstance(step, int) else step)
-    return op.at(7).Add(op.at(10).Squeeze(taken, axes=[0]), op.Cast(first, to=INT64))
+    taken = op.at(10).Squeeze(taken, axes=[0])
+    return taken if first is None else op.at(7).Add(taken, op.Cast(first, to=INT64))
 
 
 def _from_the_beginning(op: Emitter, bound: int | Value, length: Value) -> Value:

@@ -10,6 +10,9 @@ from __future__ import annotations
 from math import copysign, inf, sqrt
 from typing import TYPE_CHECKING, Final
 
+import numpy
+
+from onnx_convert.adapters.decompose.places import WRITTEN, is_negative
 from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_up, known_size, size_at
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name
@@ -123,6 +126,8 @@ def _bias(node: Node, op: Emitter, query: Value, keys: Value) -> Value | None:
     mask, dtype = node.optional_input(_MASK), node.dtype(_QUERY)
     hidden = _ahead(node, op, query, keys) if node.attr("is_causal") else None
     nothing, never = op.const(0, dtype), op.const(-inf, dtype)
+    if mask is None and hidden is not None and (known := hidden.constant) is not None:
+        return op.const(numpy.where(known, -inf, 0), dtype)
     if mask is None:
         return None if hidden is None else op.Where(hidden, never, nothing)
     if node.dtype(_MASK) == BOOL:
@@ -133,18 +138,22 @@ def _bias(node: Node, op: Emitter, query: Value, keys: Value) -> Value | None:
 
 
 def _ahead(node: Node, op: Emitter, query: Value, keys: Value) -> Value:
-    """Which keys come after a query: those of the past are before all."""
-    column, past = op.at(11).Unsqueeze(_numbers(op, query), axes=[1]), node.optional_input(_PAST_KEY)
+    """Which keys come after a query: those of the past are before all. A small matrix is written down."""
+    past, queries, count = node.optional_input(_PAST_KEY), known_size(query, 2), known_size(keys, 2)
+    before = 0 if past is None else known_size(past, 2)
+    if queries is not None and count is not None and before is not None:
+        own, others = numpy.arange(queries)[:, None] + before, numpy.arange(count)
+        if queries * count <= WRITTEN:
+            return op.const(own < others, BOOL)
+        return op.Less(op.const(own, FLOAT), op.const(others, FLOAT))
+    column = op.Transpose(_positions(op, query), perm=[1, 0])
     if past is not None:
-        size = known_size(past, 2)
-        before = op.Cast(size_at(op, op.Shape(past), 2), to=FLOAT) if size is None else op.const([size], FLOAT)
-        column = op.Add(column, before)
-    return op.Greater(_numbers(op, keys), column)
+        column = op.Add(column, size_at(op, op.Shape(past), 2) if before is None else op.const([before]))
+    return is_negative(op, op.Sub(column, _positions(op, keys)))
 
 
-def _numbers(op: Emitter, x: Value) -> Value:
-    """The positions 0, 1, 2, ... in a sequence, as floats, which alone can be compared at any opset."""
+def _positions(op: Emitter, x: Value) -> Value:
+    """The row 0, 1, 2, ... as long as a sequence."""
     size = known_size(x, 2)
-    if size is not None:
-        return op.const(list(range(size)), FLOAT)
-    return op.Cast(count_up(op, size_at(op, op.Shape(x), 2)), to=FLOAT)
+    length = size_at(op, op.Shape(x), 2) if size is None else op.const([size])
+    return op.at(9).NonZero(op.at(8).Expand(op.const([1]), length))

@@ -155,21 +155,22 @@ def look_up_by_four_bits(node: Node, op: Emitter) -> Value:
     if is_signed(dtype):
         table += [made - 16 if made > 7 else made for made in table]
         place = op.Add(place, op.const([0] * (groups - 1) + [256], carrier))
-    made = op.Gather(op.const(table, carrier), in_dtype(op, place, carrier, INT64), axis=0)
+    made = op.Gather(op.const(table), in_dtype(op, place, carrier, INT64), axis=0)
     return in_dtype(op, _sum(op, made, groups, carrier), carrier, dtype)
 
 
 def _sum(op: Emitter, made: Value, groups: int, dtype: int) -> Value:
-    """The integers that groups of four bits make; of 64 bits in two halves, as some runtimes sum int64 in double."""
+    """The integers that groups of four bits make; of 64 bits in two halves, as some runtimes sum int64 in double, and
+    not all sum uint64."""
     if groups <= 8:
-        return _weighted(op, made, [16**k for k in range(groups)], dtype)
-    low, high = ([16 ** (k % 8) if k // 8 == half else 0 for k in range(groups)] for half in (0, 1))
-    upper = op.Mul(_weighted(op, made, high, dtype), op.const(16**8, dtype))
-    return op.Add(upper, _weighted(op, made, low, dtype))
+        return _weighted(op, made, [16**k for k in range(groups)])
+    halves = ([16 ** (k % 8) if k // 8 == half else 0 for k in range(groups)] for half in (0, 1))
+    low, high = (in_dtype(op, _weighted(op, made, half), INT64, dtype) for half in halves)
+    return op.Add(op.Mul(high, op.const(16**8, dtype)), low)
 
 
-def _weighted(op: Emitter, made: Value, weights: list[int], dtype: int) -> Value:
-    return op.at(11).ReduceSum(op.Mul(made, op.const(weights, dtype)), axes=[-1], keepdims=0)
+def _weighted(op: Emitter, made: Value, weights: list[int]) -> Value:
+    return op.at(11).ReduceSum(op.Mul(made, op.const(weights)), axes=[-1], keepdims=0)
 
 
 def _groups(op: Emitter, x: Value, weights: Value, dtype: int, carrier: int) -> Value:

@@ -49,8 +49,11 @@ def compare_twice(node: Node, op: Emitter) -> Value:
 @downgrade("IsNaN", at=9)
 def nan_is_on_no_side(node: Node, op: Emitter) -> Value:
     """What is neither less than 1 nor greater than 0."""
-    x, dtype = node.input(0), node.dtype(0)
-    return op.Not(op.Or(op.Less(x, op.const(1, dtype)), op.Greater(x, op.const(0, dtype))))
+    return op.Not(_is_number(op, node.input(0), node.dtype(0)))
+
+
+def _is_number(op: Emitter, x: Value, dtype: int) -> Value:
+    return op.Or(op.Less(x, op.const(1, dtype)), op.Greater(x, op.const(0, dtype)))
 
 
 @downgrade("IsInf", at=10)
@@ -69,11 +72,12 @@ def infinity_is_beyond_the_largest(node: Node, op: Emitter) -> Value:
 
 @downgrade("Sign", at=9)
 def subtract_sides(node: Node, op: Emitter) -> Value:
-    """1 if above 0, less 1 if below. Integers are compared as float, which keeps their signs."""
+    """1 if above 0, less 1 if below; divided by 1, or by the 0 that a NaN is, which makes it NaN. Integers are compared
+    as float, which keeps their signs."""
     x, dtype = node.input(0), node.dtype(0)
-    if "int" not in dtype_name(dtype):
-        return _sides(op, x, dtype)
-    return op.Cast(_sides(op, op.Cast(x, to=FLOAT), FLOAT), to=dtype)
+    if "int" in dtype_name(dtype):
+        return op.Cast(_sides(op, op.Cast(x, to=FLOAT), FLOAT), to=dtype)
+    return op.Div(_sides(op, x, dtype), op.Cast(_is_number(op, x, dtype), to=dtype))
 
 
 def _sides(op: Emitter, x: Value, dtype: int) -> Value:

@@ -34,13 +34,13 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> tuple[Value | None, ...]
     x = cast(op, view, work)
     mean = _mean(op, x, axes)
     distance = op.Sub(x, mean)
-    inverse = op.Reciprocal(_root_mean_square(node, op, distance, axes, work))
-    y = _restored(node, op, cast(op, op.Mul(distance, inverse), dtype))
-    y = op.Mul(y, node.input(1))
+    deviation = _root_mean_square(node, op, distance, axes, work)
+    y = op.Mul(_restored(node, op, cast(op, op.Div(distance, deviation), dtype)), node.input(1))
     statistics: list[Value | None] = [None, None]
-    for index, value in ((_MEAN, mean), (_INVERSE_DEVIATION, inverse)):
-        if node.is_read(index):
-            statistics[index - 1] = cast(op, _with_ones(node, op, value), stash)
+    if node.is_read(_MEAN):
+        statistics[0] = cast(op, _with_ones(node, op, mean), stash)
+    if node.is_read(_INVERSE_DEVIATION):
+        statistics[1] = cast(op, _with_ones(node, op, op.Reciprocal(deviation)), stash)
     return (y if bias is None else op.Add(y, bias), *statistics)
 
 

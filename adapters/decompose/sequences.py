@@ -255,13 +255,18 @@ def loop_over_elements(node: Node, op: Emitter) -> Outcome:
     body.input.append(helper.make_tensor_value_info(going, BOOL, []))
     body.output.append(helper.make_tensor_value_info(left, BOOL, []))
     starts, giving = [], []
-    for formal in scanned.output:
+    for index, formal in enumerate(scanned.output):
         before, after = fresh(f"{formal.name}/before"), fresh(f"{formal.name}/after")
         kind = TypeProto(sequence_type=TypeProto.Sequence(elem_type=formal.type))
+        if not formal.type.tensor_type.elem_type:  # exporters leave it out
+            known = node.output(index).type
+            if known is None:
+                node.refuse(f"the type of {node.output(index).name!r} is not known", "state the types", unknown=True)
+            kind = known
         body.input.add(name=before, type=kind)
         body.output.add(name=after, type=kind)
         giving.append(NodeProto(op_type="SequenceInsert", input=[before, formal.name], output=[after]))
-        starts.append(op.SequenceEmpty(dtype=formal.type.tensor_type.elem_type))
+        starts.append(op.SequenceEmpty(dtype=kind.sequence_type.elem_type.tensor_type.elem_type))
     body.node.extend([*taking, *scanned.node, *giving])
     count = op.SequenceLength(node.input(0))
     return op.node("Loop", count, op.const(True, BOOL), *starts, outputs=len(starts), body=body)

@@ -42,6 +42,30 @@ PLAIN = ["Transpose", "Mul", "Mul", "MatMul", "Softmax", "MatMul"]
 ROWS: list[Row] = [
     rewrites("Attention written out", 23, 22, attention()),
     rewrites("Attention without a size", 23, 22, attention("scale=0.25"), into=["Transpose", "Mul", "Mul", *PLAIN[3:]]),
+    rewrites(
+        "Attention causal, a small mask",
+        23,
+        22,
+        attention("scale=0.25,is_causal=1"),
+        into=["Transpose", "Mul", "Mul", "MatMul", "Add", "Softmax", "MatMul"],
+    ),
+    rewrites(
+        "Attention causal, a large mask",
+        23,
+        22,
+        "(float[1,1,40,16] q, float[1,1,50,16] k, float[1,1,50,4] v) => (float[1,1,40,4] y) "
+        "{ y = Attention<is_causal=1>(q, k, v) }",
+        into=["Transpose", "Mul", "Mul", "MatMul", "Less", "Where", "Add", "Softmax", "MatMul"],
+    ),
+    rewrites(
+        "Attention causal, a mask of unknown size",
+        23,
+        9,
+        "(float[B,2,Q,16] q, float[B,2,K,16] k, float[B,2,K,4] v, float[B,2,P,16] o, float[B,2,P,4] w) => "
+        "(float[B,2,Q,4] y, float[B,2,?,16] n, float[B,2,?,4] m) "
+        '{ y, n, m = Attention<is_causal=1>(q, k, v, "", o, w) }',
+        dims={"B": 2, "Q": 3, "K": 4, "P": 2},
+    ),
     *(
         row
         for target in (22, 17, 12, 10, 9, 7)

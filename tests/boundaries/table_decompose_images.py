@@ -19,6 +19,9 @@ def sample(attributes: str) -> str:
     )
 
 
+AROUND = ["Gather", "Add", "Div", "Mul", "Sub", "Floor", "Unsqueeze", "Add", "Transpose", "Pad", "Add"]
+AROUND += ["Greater", "Min", "Where", "Cast", "GatherND"]
+
 GRID: list[Row] = [
     rewrites(f"GridSample of images {mode} {padding} {corners}", 16, target, sample(attributes))
     for target in (15, 9)
@@ -26,7 +29,36 @@ GRID: list[Row] = [
     for padding in ("zeros", "border", "reflection")
     for corners in (0, 1)
     for attributes in (f'mode="{mode}",padding_mode="{padding}",align_corners={corners}',)
-] + [rewrites("GridSample of images cubic", 22, 12, sample('mode="cubic"'), may_refuse={"ranks": "rank"})]
+] + [
+    rewrites("GridSample of images cubic", 22, 12, sample('mode="cubic"'), may_refuse={"ranks": "rank"}),
+    *(
+        rewrites(
+            f"GridSample of {dtype}",
+            16,
+            target,
+            f"({dtype}[1,2,3,4] x, float[1,2,5,2] g) => ({dtype}[1,2,2,5] y) "
+            f'{{ y = GridSample<mode="nearest",padding_mode="{padding}">(x, g) }}',
+            options=EXACT,
+        )
+        for dtype in ("int64", "bool", "double")
+        for padding in ("zeros", "border")
+        for target in (15, 9)
+    ),
+    # As many nodes for four elements around a point as for sixteen.
+    *(
+        rewrites(
+            f"GridSample of {mode} images, all at once",
+            16,
+            15,
+            sample(f'mode="{mode}"'),
+            into=["Celu", *AROUND, *weights, "Mul", "ReduceSum", "Transpose"],
+        )
+        for mode, weights in (
+            ("bilinear", ["Sub", "Unsqueeze", "Mul", "Add", "ReduceProd"]),
+            ("bicubic", ["Sub", "Unsqueeze", *["Mul", "Add"] * 3, "ReduceProd"]),
+        )
+    ),
+]
 
 # ---- AffineGrid
 

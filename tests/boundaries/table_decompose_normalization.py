@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from boundaries.rows import Row, rewrites
 
-LAYER = ["ReduceMean", "Sub", "Mul", "ReduceMean", "Add", "Sqrt", "Reciprocal", "Mul", "Mul"]
+LAYER = ["ReduceMean", "Sub", "Mul", "ReduceMean", "Add", "Sqrt", "Div", "Mul"]
 
 
 def layer(attributes: str = "", scale: str = "4", *, bias: str = "", statistics: str = "") -> str:

@@ -52,6 +52,43 @@ RESHAPE: list[Row] = [
         "Reshape with -1 at run time", 14, 9, _run_time("N,3", "?,?", 2, ZERO), feeds={"s": [-1, 2]}, dims={"N": 2}
     ),
     rewrites(
+        "Reshape, what may be 0 is the input's",
+        14,
+        13,
+        "(float[B,L,6] x, int64[4] s) => (float[B,L,2,3] y) { y = Reshape<allowzero=1>(x, s) }",
+        into=["Reshape"],
+        feeds={"s": [2, 0, 2, 3]},
+        dims={"B": 2, "L": 0},
+    ),
+    rewrites(
+        "Reshape, one size may be 0",
+        14,
+        9,
+        "(float[N,6] x, int64[3] s) => (float[2,M,3] y) { y = Reshape<allowzero=1>(x, s) }",
+        into=["Reshape"],
+        feeds={"s": [2, 0, 3]},
+        dims={"N": 0},
+    ),
+    rewrites(
+        "Reshape, -1 beside what may be 0",
+        14,
+        9,
+        "(float[N,6] x, int64[1] n) => (float[?,?,3] y) <int64[2] r = {-1,3}> "
+        "{ s = Concat<axis=0>(n, r) y = Reshape<allowzero=1>(x, s) }",
+        into=["Concat", "Reshape"],
+        feeds={"n": [4]},
+        dims={"N": 2},
+    ),
+    rewrites(
+        "Reshape, two sizes may be 0",
+        14,
+        9,
+        "(float[N,6] x, int64[3] s) => (float[A,B,3] y) { y = Reshape<allowzero=1>(x, s) }",
+        into=["Cast", "Cast", "Reshape", "Tile", "Reshape"],
+        feeds={"s": [0, 5, 3]},
+        dims={"N": 0},
+    ),
+    rewrites(
         "Reshape to a shape of unknown length",
         14,
         9,

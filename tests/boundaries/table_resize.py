@@ -58,6 +58,10 @@ FACTORS = {
 COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
+# The coordinates along an axis of unknown size, the weights, and the elements around them.
+WRITTEN = ["Expand", "NonZero", "Cast", "Cast", "Transpose", "Add", "Div", "Sub", "Sub", "Max", "Min", "Floor"]
+WRITTEN += ["Add", "Sub", "Mul", "Add", "Max", "Min", "Cast", "Gather"]
+
 # From opset 10 on back to it, and to opset 9, where nothing shrinks.
 TO_10: list[Row] = [
     *(
@@ -101,6 +105,28 @@ TO_10 += [
         11,
         10,
         resize(how("half_pixel", "cubic", more="cubic_coeff_a=-0.5"), "1,2,8,12", FACTORS["twice"][0], empty="e"),
+    ),
+    *(
+        rewrites(
+            f"{R} {mode}, all at once",
+            11,
+            10,
+            resize(how("half_pixel", mode), "1,2,8,12", FACTORS["twice"][0], empty="e"),
+            into=["Gather", "Mul", "ReduceSum"] * 2,
+        )
+        for mode in ("linear", "cubic")
+    ),
+    rewrites(
+        f"{R} linear of unknown sizes",
+        13,
+        9,
+        '(float[N,2,H,W] x) => (float[N,2,?,?] y) <float[4] s = {1,1,1.5,2}> { y = Resize<mode="linear">(x, "", s) }',
+        into=[
+            *["Shape", *["Slice", "Cast", "Mul", "Floor", "Cast"] * 2],
+            *[*WRITTEN, "Unsqueeze", "Mul", "ReduceSum"],
+            *[*WRITTEN, "Mul", "ReduceSum"],
+        ],
+        dims={"N": 1, "H": 4, "W": 3},
     ),
     rewrites(
         f"{R} by old rules",

@@ -68,6 +68,34 @@ def _at_run_time(x: str, starts: str, more: str = "") -> str:
 RUN_TIME: list[Row] = (
     [
         rewrites(
+            f"Slice to {end}",
+            13,
+            9,
+            "(float[N,3] x, int64[1] e) => (float[?,3] y) <int64[1] s = {0}, int64[1] a = {0}> "
+            "{ y = Slice(x, s, e, a) }",
+            into=[
+                *["Shape", "Slice", "Cast", "Cast", "Less", "Cast", "Mul", "Add", "Cast", "Min", "Max"],
+                *["Cast", "Expand", "NonZero", "Squeeze", "Gather"],
+            ],
+            feeds={"e": [end]},
+            dims={"N": 5},
+        )
+        for end in (3, -2, 0, 9, -9)
+    ]
+    + [
+        rewrites(
+            f"Slice from {start}",
+            13,
+            9,
+            f"(float[N,3] x, int64[1] s) => (float[?,3] y) <int64[1] e = {{{END}}}, int64[1] a = {{0}}> "
+            "{ y = Slice(x, s, e, a) }",
+            feeds={"s": [start]},
+            dims={"N": 5},
+        )
+        for start in (3, -2, 0, 9, -9)
+    ]
+    + [
+        rewrites(
             f"Slice {start}:{'' if end == END else end}:{step} at run time",
             13,
             9,

