@@ -55,9 +55,9 @@ def check(
     `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
     compared with it. `simple` says that all nodes of the source are (see `opsets.is_simple`).
     """
-    findings, inferred = find(view.build(model, edit, read, simple=edit.simple))
+    findings, inferred = find(view.build(model, edit, read, simple=edit.simple).SerializeToString())
     if findings:
-        before, _ = find(view.build(model, None, read, simple=simple))
+        before, _ = find(view.build(model, None, read, simple=simple).SerializeToString())
         if before and (mended := _without_stated_types(model, edit, read)) is not None:
             report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
             inferred, findings = mended, []
@@ -98,24 +98,23 @@ def _without_stated_types(
     """The inferred result without the types that the source states of inner values, if that is what was wrong."""
     stated = {value.name for value in model.graph.value_info} - edit.graph.forgotten
     edit.graph.forgotten |= stated
-    findings, inferred = find(view.build(model, edit, read, simple=edit.simple))
+    findings, inferred = find(view.build(model, edit, read, simple=edit.simple).SerializeToString())
     if findings:
         edit.graph.forgotten -= stated
         return None
     return inferred
 
 
-def find(model: ModelProto) -> tuple[list[str], GraphProto | None]:
-    """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
+def find(view: bytes) -> tuple[list[str], GraphProto | None]:
+    """What is wrong with a serialised view: one line a finding; and its inferred graph where inference got through."""
     findings: list[str] = []
     inferred: GraphProto | None = None
-    serialised = model.SerializeToString()
     try:
-        inferred = onnx.shape_inference.infer_shapes(serialised, True, True, True).graph
+        inferred = onnx.shape_inference.infer_shapes(view, check_type=True, strict_mode=True, data_prop=True).graph
     except Exception as error:  # C++ errors come as several unrelated types
         findings += _lines(error)
     try:
-        onnx.checker.check_model(serialised)
+        onnx.checker.check_model(view)
     except Exception as error:
         findings += _lines(error)[:1]
     return findings, inferred

@@ -60,6 +60,17 @@ class GraphEdit:
     refined: list[ValueInfoProto] = field(default_factory=list)  # outputs of whose types inference finds less now
     domains: dict[str, int] = field(default_factory=dict)  # of the new nodes, with the opset if the model has none
     forgotten: set[str] = field(default_factory=set)
+    _packed: bytes = b""
+
+    @property
+    def packed(self) -> bytes:
+        """The new node list as a serialised graph or function that holds nothing else. The plan must be complete, and
+        the nodes simple: to put them into a message all at once costs a third of copying one by one."""
+        if not self._packed:
+            holder = type(self.graph)()
+            holder.node.extend(self.nodes)
+            self._packed = holder.SerializeToString()
+        return self._packed
 
     def walk(self) -> Iterator[GraphEdit]:
         """This edit and those of all nested graphs."""
@@ -159,7 +170,11 @@ def apply_graph(edit: GraphEdit, *, simple: bool = False) -> None:
         apply_graph(child)
     graph = edit.graph
     if edit.changed:
-        _replace_nodes(graph, edit.nodes, simple=simple)
+        if simple:
+            del graph.node[:]
+            graph.MergeFromString(edit.packed)
+        else:
+            _replace_nodes(graph, edit.nodes)
     if edit.dropped:
         for repeated in (graph.initializer, graph.sparse_initializer, graph.input):
             for index in reversed(range(len(repeated))):
@@ -183,13 +198,9 @@ def _name(item: TensorProto | SparseTensorProto | ValueInfoProto) -> str:
     return item.values.name if isinstance(item, SparseTensorProto) else item.name
 
 
-def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto], *, simple: bool) -> None:
-    """Makes `nodes` the node list. Those that are in it already are not copied where one may be large."""
+def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
+    """Makes `nodes` the node list. Those that are in it already may be large and are not copied."""
     held = graph.node
-    if simple:
-        del held[:]
-        held.extend(nodes)
-        return
     present = list(held)  # the wrappers stay alive, hence their identities hold
     staying = {id(node) for node in present}
     position: dict[int, int] = {}

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from onnx_convert.edits import GraphEdit, ModelEdit
 
+    Body = GraphProto | FunctionProto
+
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
 LIFTED: Final = "onnx_convert.view.{}"
 
@@ -71,7 +73,7 @@ class _Builder:
             for index in reversed(range(len(target.input))):
                 if target.input[index].name in dropped:
                     del target.input[index]
-        self.nodes(target.node, edit.nodes if edit else source.node, edit)
+        self.nodes(target, source, edit)
 
     def _small(self, tensor: TensorProto) -> TensorProto | None:
         """The tensor with its elements if they are few, None if it has to be stood in for."""
@@ -93,18 +95,21 @@ class _Builder:
             return [helper.make_node("Identity", [self.lift(dtype, dims)], [name])]
         return _filled(name, dtype, list(dims))
 
-    def nodes(self, target: object, source: Iterable[NodeProto], edit: GraphEdit | None) -> None:
+    def nodes(self, target: Body, source: Body, edit: GraphEdit | None) -> None:
         """Copies nodes in runs; only those with subgraphs or a large constant are looked into.
 
         Each node of the source keeps its place, counted from the end: what it takes more stands in front of all.
         """
+        if self.simple and edit:
+            target.MergeFromString(edit.packed)
+            return
         if self.simple:
-            target.extend(source)  # type: ignore[attr-defined]
+            target.node.extend(source.node)
             return
         children = {id(child.graph): child for child in edit.children} if edit else {}
         run: list[NodeProto] = []
         front: list[NodeProto] = []
-        for node in source:
+        for node in edit.nodes if edit else source.node:
             domain = opsets.normalise(node.domain)
             if node.op_type == "Constant" and (tensor := constants.tensor_of(node)) is not None:
                 if self._small(tensor) is tensor:
@@ -114,16 +119,16 @@ class _Builder:
                     front += before
                     run.append(stand_in)
             elif opsets.may_hold_graphs(node.op_type, domain) and any(subgraphs(node)):
-                target.extend(run)  # type: ignore[attr-defined]
+                target.node.extend(run)
                 run = []
-                self._holder(target.add(), node, children)  # type: ignore[attr-defined]
+                self._holder(target.node.add(), node, children)
             else:
                 run.append(_renamed(node))
-        target.extend(run)  # type: ignore[attr-defined]
+        target.node.extend(run)
         if front:
-            behind = list(target)  # type: ignore[call-overload]
-            del target[:]  # type: ignore[attr-defined]
-            target.extend([*front, *behind])  # type: ignore[attr-defined]
+            behind = list(target.node)
+            del target.node[:]
+            target.node.extend([*front, *behind])
 
     def _constant(self, node: NodeProto, tensor: TensorProto) -> list[NodeProto]:
         small = self._small(tensor)
@@ -155,7 +160,7 @@ class _Builder:
         target.attribute_proto.extend(source.attribute_proto)
         _import(target, source)
         self.lifts = False
-        self.nodes(target.node, edit.nodes if edit else source.node, edit)
+        self.nodes(target, source, edit)
         self.lifts = True
 
 
@@ -232,10 +237,11 @@ def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], 
     What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
     what inference finds itself counts.
     """
-    source = build(model, None, read, simple=simple)
+    serialised = build(model, None, read, simple=simple).SerializeToString()  # the view itself is not needed any more
     try:
-        return onnx.shape_inference.infer_shapes(source, check_type=True, strict_mode=True, data_prop=True).graph
+        return onnx.shape_inference.infer_shapes(serialised, check_type=True, strict_mode=True, data_prop=True).graph
     except Exception:  # C++ errors come as several unrelated types
+        source = ModelProto.FromString(serialised)
         foreign = {
             name
             for node in source.graph.node
@@ -267,7 +273,7 @@ def infer_function(
         graph.input.add(name=name, type=inputs.get(name))
     graph.output.extend(ValueInfoProto(name=name) for name in function.output)
     builder.lifts = False
-    builder.nodes(graph.node, function.node, None)
+    builder.nodes(graph, function, None)
     for other in model.functions:
         if other is not function:
             builder.function(view.functions.add(), other, None)
