@@ -33,7 +33,7 @@ GRID: list[Row] = [
     rewrites("GridSample of images cubic", 22, 12, sample('mode="cubic"'), may_refuse={"ranks": "rank"}),
     *(
         rewrites(
-            f"GridSample of {dtype}",
+            f"GridSample of {dtype} {padding}",
             16,
             target,
             f"({dtype}[1,2,3,4] x, float[1,2,5,2] g) => ({dtype}[1,2,2,5] y) "
