@@ -35,7 +35,14 @@ def number_to_name(node: Node, op: Emitter) -> Value:
 @downgrade("CastLike", at=15)
 def cast_to_known_dtype(node: Node, op: Emitter) -> Value:
     """The dtype of the other value is written down."""
-    return op.same(node.input(0), operator="Cast", to=node.dtype(1))
+    like = node.input(1)
+    if like.dtype is None:
+        node.refuse(
+            f"the dtype of {like.name!r} is not known, and Cast has to name it",
+            f"state the type of {like.name!r} in value_info, or run shape inference on the model first",
+            unknown=True,
+        )
+    return op.same(node.input(0), operator="Cast", to=like.dtype)
 
 
 @downgrade("Cast", "CastLike", at=19)

@@ -137,9 +137,11 @@ class Carrier:
             self._carry(node, opset, scope, result, steps, nested)
         finally:
             scope.listener = None
-        if key is not None and not result.unknown:
-            plain = all(self.ending(new).plain for new in result.nodes)
-            self._recipes.learn(key, node, result.nodes, result.bearer, steps, listener, scope, plain=plain)
+        endings = [self.ending(new) for new in result.nodes]
+        if key is None or result.unknown or not all(ending.infers for ending in endings):
+            return  # types that cannot be inferred at the target are known from the way, which a recipe does not go
+        plain = all(ending.plain for ending in endings)
+        self._recipes.learn(key, node, result.nodes, result.bearer, steps, listener, scope, plain=plain)
 
     def _carry(
         self, node: NodeProto, opset: int, scope: Scope, result: Carried, steps: list[Step], nested: Nested

@@ -105,16 +105,16 @@ def _without_stated_types(
     return inferred
 
 
-def find(view: bytes) -> tuple[list[str], GraphProto | None]:
+def find(serialised: bytes) -> tuple[list[str], GraphProto | None]:
     """What is wrong with a serialised view: one line a finding; and its inferred graph where inference got through."""
     findings: list[str] = []
     inferred: GraphProto | None = None
     try:
-        inferred = onnx.shape_inference.infer_shapes(view, check_type=True, strict_mode=True, data_prop=True).graph
+        inferred = view.infer_strictly(serialised)
     except Exception as error:  # C++ errors come as several unrelated types
         findings += _lines(error)
     try:
-        onnx.checker.check_model(view)
+        onnx.checker.check_model(serialised)
     except Exception as error:
         findings += _lines(error)[:1]
     return findings, inferred

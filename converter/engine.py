@@ -290,7 +290,8 @@ class Engine:
         if node.op_type in ("Shape", "Size"):
             return False  # these look at a value, whose dtype may not exist at the target
         array = scope.constant(node.output[0])
-        if array is None:
+        spelled = scope.spelled(node.output[0])
+        if array is None or (spelled and legality.first_opset_of(spelled) > self.target[opsets.AI_ONNX]):
             return False
         if not scope.become_constant(node.output[0], array):
             constant = scope.share(array, f"{name_of(node)}/constant")

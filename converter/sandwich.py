@@ -96,7 +96,7 @@ def _cast_in(
     op: Emitter, value: Value | None, variable: str, carried: dict[str, tuple[int, int]], opset: int
 ) -> Value | None:
     dtype, carrier = carried.get(variable, (0, 0))
-    if value is None or not dtype or value.dtype != dtype:
+    if value is None or not dtype or _dtype_of(op.scope.spelled(value.name)) != dtype:
         return value
     return _cast(op, value, carrier, opset)
 

@@ -278,10 +278,15 @@ class Scope:
                 if self.listener is not None:
                     self.listener.heard("elements", used, _elements(self._constant(used)))
         imports = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in {**self.imports, domain: opset}.items()]
+        strange = _strange(node, rule, types)
         try:
             found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
         except Exception:  # the C++ side raises many kinds; the check of the whole result reports what is really wrong
             return None
+        for index, output in enumerate(node.output if strange else ()):
+            dtype = strange.get(rule.formal_output(index).variable)
+            if dtype and output in found:
+                found[output].tensor_type.elem_type = dtype
         for output, kind in found.items():
             if output and kind.WhichOneof("value"):
                 self._types[output] = kind
@@ -403,6 +408,22 @@ class Scope:
                 sources.update((output, node) for output in node.output if output)
             self._sources = sources
         return self._sources
+
+
+def _strange(node: NodeProto, rule: legality.Rule, types: dict[str, TypeProto]) -> dict[str, int]:
+    """The dtypes that a node's version does not take, by type variable. A Cast sandwich may carry them later on: until
+    then float stands in for them, so that inference finds the shapes."""
+    found = {}
+    for index, name in enumerate(node.input):
+        formal, kind = rule.formal_input(index), types.get(name)
+        if kind is None or not formal.bound or not kind.tensor_type.elem_type or spelled(kind) in formal.types:
+            continue
+        if "tensor(float)" in formal.types:
+            found[formal.variable] = kind.tensor_type.elem_type
+            types[name] = tensor_type(TensorProto.FLOAT)
+            if kind.tensor_type.HasField("shape"):
+                types[name].tensor_type.shape.CopyFrom(kind.tensor_type.shape)
+    return found
 
 
 def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes | tuple[Any, ...]] | None:

@@ -31,6 +31,7 @@ class Census:
         self.operators: set[tuple[str, str]] = set()
         self.names: set[str] = set()
         self.graphs: list[GraphProto] = []
+        self.held: list[list[NodeProto]] = []  # what Python has made of the messages need not be made again
 
     @property
     def simple(self) -> bool:
@@ -87,7 +88,9 @@ def _body(
     census.nodes += len(body.node)
     if isinstance(body, GraphProto):
         census.graphs.append(body)
-    for node in body.node:
+    nodes = list(body.node)
+    census.held.append(nodes)
+    for node in nodes:
         names.add(node.name)
         operator = node.domain, node.op_type
         if operator not in holds:

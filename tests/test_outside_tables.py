@@ -139,3 +139,28 @@ def test_attribute_of_a_function(
 
 def _sizes(spelled: str) -> list[int]:
     return [int(size) for size in spelled.partition("[")[2].rstrip("]").split(",")]
+
+
+# ---- a dtype that nobody knows
+
+
+def test_unknown_dtype_is_named() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 20, "com.acme" : 1]>
+        g (float[2] x) => (float[2] y) { z = com.acme.Foo(x) w = Gelu(z) y = com.acme.Foo(w) }"""
+    with pytest.raises(onnx_convert.RefusedError) as refused:
+        onnx_convert.convert(onnx.parser.parse_model(text), to=14)
+    (refusal,) = refused.value.refusals
+    assert refusal.operator == "Gelu"
+    assert "dtype of 'z' is not known" in refusal.reason
+    assert "type of 'z'" in refusal.remedy
+
+
+# ---- integers that inference takes for a shape, from opset 14 on
+
+
+def test_column_less_a_row() -> None:
+    graph = """(int64[4] i, int64[3] j, float[3] x) => (int64[4,3] d, float[1] y) <int64[1] a = {1}>
+        { c = Unsqueeze(i, a) d = Sub(c, j) y = ReduceMean<axes=[0]>(x) }"""
+    converted = onnx_convert.convert(_model(graph, 13), to=21).model
+    validate(converted)
+    assert [node.op_type for node in all_nodes(converted)] == ["Unsqueeze", "Sub", "ReduceMean"]

@@ -10,7 +10,7 @@ elements that are not 0, and OneHot makes a vector of each class.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy
 
@@ -18,6 +18,7 @@ from onnx_convert.adapters.decompose.places import (
     DOUBLE,
     WRITTEN,
     at_least_one,
+    column,
     fixed,
     flat,
     from_the_start,
@@ -32,10 +33,13 @@ from onnx_convert.adapters.decompose.places import (
 )
 from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, count_up, part, product, reshape
 from onnx_convert.registry import downgrade
+from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
+
+STRING: Final = dtype_number("string")
 
 
 @downgrade("Compress", at=9)
@@ -139,11 +143,12 @@ def gather_backwards(node: Node, op: Emitter) -> Value:
     """Time and batch are made one axis, along which each element is gathered from where it was."""
     x, lengths, time = node.input(0), wide(op, node.input(1)), node.attr("time_axis")
     steps, members = places(op, x, time), places(op, x, 1 - time)
-    last = op.at(7).Sub(lengths, op.const([1]))
+    known = lengths.constant
+    last = op.at(7).Sub(lengths, op.const([1])) if known is None else op.const(known - 1)
     if time == 0:
-        steps = op.at(10).Unsqueeze(steps, axes=[1])
+        steps = column(op, steps)
     else:
-        members, last = (op.at(10).Unsqueeze(value, axes=[1]) for value in (members, last))
+        members, last = column(op, members), column(op, last)
     left = op.at(7).Sub(last, steps)  # as many steps follow, fewer than 0 if this is none of the sequence
     moved = op.at(7).Sub(left, steps)
     outside = op.Cast(is_negative(op, left), to=INT64)
@@ -177,26 +182,34 @@ def _merged(op: Emitter, x: Value, row: Value) -> Value:
 @downgrade("Trilu", at=14)
 def choose_by_row_and_column(node: Node, op: Emitter) -> Value:
     """0 takes the place of what lies beyond the diagonal; a small mask is written down."""
+    if node.dtype(0) == STRING:
+        node.refuse("it is not specified what takes the place of a string", "go no lower than opset 14")
     x, k, upper = node.input(0), node.optional_input(1), node.attr("upper")
     sizes, shift = fixed(x.shape[-2:] if x.shape is not None else None), 0
-    zero, known = op.const(0, node.dtype(0)), k is None or k.constant is not None
     if k is not None and k.constant is not None:
         shift, k = int(k.constant.item()), None
-    if sizes is not None and known:
+    if sizes is not None and k is None:
         rows, columns = numpy.arange(sizes[0])[:, None] + shift, numpy.arange(sizes[1])
         if prod(sizes) <= WRITTEN:
-            beyond = op.const(columns < rows if upper else rows < columns, BOOL)
-            return op.Where(beyond, zero, x)
+            return _without(node, op, op.const(columns < rows if upper else rows < columns, BOOL))
         first, second = op.const(rows, FLOAT), op.const(columns, FLOAT)
     else:
         first, second = (_range(op, x, axis) for axis in (-2, -1))
         first = op.Unsqueeze(first, op.const([1]))
         if k is not None:
             first = op.Add(first, k)
-            pair = (second, first) if upper else (first, second)
-            return op.Where(is_negative(op, op.Sub(*pair)), zero, x)
+            return _without(node, op, is_negative(op, op.Sub(second, first) if upper else op.Sub(first, second)))
         first = op.Add(first, op.const(shift)) if shift else first
-    return op.Where(op.Less(second, first) if upper else op.Less(first, second), zero, x)
+    return _without(node, op, op.Less(second, first) if upper else op.Less(first, second))
+
+
+def _without(node: Node, op: Emitter, beyond: Value) -> Value:
+    """The input with 0 where it lies beyond the diagonal. Many runtimes have no Where of booleans."""
+    dtype = node.dtype(0)
+    if dtype != BOOL:
+        return op.Where(beyond, op.const(0, dtype), node.input(0))
+    known = beyond.constant
+    return op.And(node.input(0), op.Not(beyond) if known is None else op.const(~known, BOOL))
 
 
 def _range(op: Emitter, x: Value, axis: int) -> Value:

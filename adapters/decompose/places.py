@@ -95,6 +95,13 @@ def places(op: Emitter, x: Value, axis: int) -> Value:
     return op.const(range(size)) if isinstance(size, int) else count_up(op, size_at(op, op.Shape(x), axis))
 
 
+def column(op: Emitter, numbers: Value) -> Value:
+    """A vector as a matrix of one column. Not by Unsqueeze: inference would take it for a shape, and fail where it is
+    added to another one."""
+    known = numbers.constant
+    return op.at(5).Reshape(numbers, op.const([-1, 1])) if known is None else op.const(known.reshape(-1, 1))
+
+
 def is_negative(op: Emitter, integers: Value) -> Value:
     """Which integers are below 0, as booleans."""
     return op.at(7).Less(op.Cast(integers, to=FLOAT), op.const(0, FLOAT))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
 from onnx_convert.adapters.decompose.places import fixed, is_negative, places, vector, wide
-from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, non_negative, part, product, reshape
+from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, never_empty, non_negative, part, product, reshape
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_number
 
@@ -44,6 +44,8 @@ def scan_along_axis(node: Node, op: Emitter) -> Value:
 
 
 def _along(node: Node, op: Emitter, x: Value, axis: numpy.ndarray[Any, Any] | None) -> Value:
+    if x.shape is not None and 0 in x.shape:
+        return x
     if x.rank == 1 or (axis is not None and x.rank is not None):
         return _scanned(node, op, x, 0 if axis is None else int(axis.item()) % x.rank)
     shape = op.Shape(x)
@@ -66,9 +68,12 @@ def _product_where(op: Emitter, sizes: Value, condition: Value) -> Value:
 
 
 def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
-    """A Scan must not be of no step (runtimes fail), so where there may be none a neutral one comes first."""
-    if x.shape is not None and 0 in x.shape:
-        return x
+    """A Scan must not be of no step (runtimes fail), so where there may be none a neutral one comes first. Nor must it
+    move the axis of what may be empty to the front (a division by 0 in runtimes), so that is done for it."""
+    if axis and not never_empty(x):
+        there = [axis, *(i for i in range(x.rank or 3) if i != axis)]
+        back = [there.index(i) for i in range(len(there))]
+        return op.Transpose(_scanned(node, op, op.Transpose(x, perm=there), 0), perm=back)
     backwards, exclusive, neutral = node.attr("reverse"), node.attr("exclusive"), _COMBINE[node.operator][1]
     sizes, first = x.shape, op.const(neutral, x.dtype or node.dtype(0))
     rest = None if sizes is None else (*sizes[:axis], *sizes[axis + 1 :])

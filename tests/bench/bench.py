@@ -189,9 +189,9 @@ def graphs(size: Size, folder: Path, *, cpp: bool) -> Iterator[Row]:
     if cpp:
         yield Row("  beside", took, f"C++ converter, once: {found['cpp']:.2f} s", found["convert"] / found["cpp"], 1.0)
     found = workload("scaling", size.nodes // 2, size.rounds)
-    yield Row(f"{size.nodes * 5} nodes, a quarter rewritten", f"{found['many']:.2f} s",
-              f"ten times {size.nodes // 2} nodes: {10 * found['few']:.2f} s",
-              found["many"] / found["few"] / 10, 1.2)  # fmt: skip
+    yield Row(f"{size.nodes * 5} nodes, a quarter rewritten", f"{found['one']:.2f} s",
+              f"ten models of {size.nodes // 2} nodes: {found['ten']:.2f} s",
+              found["one"] / found["ten"], 1.2)  # fmt: skip
 
 
 def memory(size: Size, folder: Path) -> Iterator[Row]:

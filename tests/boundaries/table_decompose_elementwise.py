@@ -145,6 +145,10 @@ COMPARISONS: list[Row] = [
     refuses("IsInf of bfloat16", 20, 9, _unary("IsInf(x)", "3", "bfloat16", "bool"), because="bfloat16"),
     rewrites("IsInf", 20, 9, _unary("IsInf(x)", result="bool"), feeds=SPECIAL),
     *_down("Sign", "Sign(x)", 9, 8, 7, 6, 1, feeds={"x": [7.0, *SPECIAL["x"][1:]]}),
+    *(  # onnxruntime makes 0 of a float16 that is no number
+        rewrites("Sign of NaN", 9, target, _unary("Sign(x)", "12", "double"), feeds=SPECIAL, **lowest(target))
+        for target in (8, 7, 6, 1)
+    ),
     *(
         rewrites(f"Sign of {t}", 9, target, _unary("Sign(x)", "2,3", t), **lowest(target))
         for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")

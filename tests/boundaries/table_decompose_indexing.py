@@ -104,6 +104,7 @@ REVERSE: list[Row] = [
         13,
         9,
         "(float[4,3,2] x, int64[3] n) => (float[4,3,2] y) { y = ReverseSequence(x, n) }",
+        into="Sub Sub Sub Cast Less Cast Mul Sub Add Mul Add Reshape Gather".split(),  # no places to unsqueeze
         feeds={"n": [2, 4, 1]},
         options={"exact": True},
     ),
@@ -119,6 +120,7 @@ REVERSE: list[Row] = [
 
 TRILU: list[Row] = [
     rewrites("Trilu", 14, 13, "(float[3,4] x) => (float[3,4] y) { y = Trilu(x) }", into=["Where"]),
+    refuses("Trilu of strings", 23, 13, "(string[3,4] x) => (string[3,4] y) { y = Trilu(x) }", because="string"),
     rewrites(
         "Trilu lower",
         16,
@@ -147,6 +149,22 @@ TRILU: list[Row] = [
         7,
         "(int64[40,50] x) => (int64[40,50] y) { y = Trilu(x) }",
         may_refuse={"dims": "Less", "ranks": "Less"},
+    ),
+    rewrites("Trilu of booleans", 14, 9, "(bool[3,4] x) => (bool[3,4] y) { y = Trilu(x) }", into=["And"]),
+    rewrites(
+        "Trilu of booleans, large",
+        14,
+        11,
+        "(bool[40,50] x) => (bool[40,50] y) { y = Trilu<upper=0>(x) }",
+        into=["Less", "Not", "And"],
+    ),
+    rewrites(
+        "Trilu of booleans at run time",
+        14,
+        9,
+        "(bool[N,4] x, int64 k) => (bool[N,4] y) { y = Trilu(x, k) }",
+        feeds={"k": -1},
+        dims={"N": 3},
     ),
     rewrites("Trilu of nothing", 14, 11, "(float[0,4] x) => (float[0,4] y) { y = Trilu(x) }"),
 ]

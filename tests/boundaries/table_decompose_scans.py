@@ -38,6 +38,26 @@ SUMS: list[Row] = [
         options=EXACT,
         may_refuse=HALVES,
     ),
+    *(
+        rewrites(
+            f"{operator} of an empty {x} along {axis}", source, target, running(operator, "A,B,C", axis), dims=dims
+        )
+        for operator, source, target in (("CumSum", 11, 9), ("CumSum", 14, 7), ("CumProd", 28, 25))
+        for x, dims in (("column", {"A": 0, "B": 2, "C": 3}), ("row", {"A": 2, "B": 0, "C": 3}))
+        for axis in (0, 1, -1)
+    ),
+    *(
+        rewrites(
+            f"{operator} of {'a known' if x[0] == '2' else 'an'} empty value along a computed axis",
+            source,
+            target,
+            f"(float[{x}] x, int32 a) => (float[{x}] y) {{ y = {operator}(x, a) }}",
+            feeds={"a": -1},
+            dims={"A": 2, "B": 0, "C": 3},
+        )
+        for operator, source, target in (("CumSum", 14, 9), ("CumProd", 28, 25))
+        for x in ("2,0,3", "A,B,C")
+    ),
     rewrites("CumProd", 26, 25, running("CumProd", "2,5", 1), into=["Expand", "Scan"]),
     rewrites("CumProd of what follows", 26, 13, running("CumProd", "3,4", -1, "<exclusive=1, reverse=1>")),
 ]

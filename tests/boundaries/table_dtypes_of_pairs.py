@@ -159,4 +159,16 @@ TILE: list[Row] = [
     rewrites("Tile of many", 6, 5, _tile("float", "1", "3000", "3000"), into=["Tile"], may_refuse={"dims": "float16"}),
 ]
 
-ROWS = [*EQUAL, *POW, *EXTREMA, *TILE]
+# ---- constants
+
+CONSTANTS: list[Row] = [
+    refuses(
+        "Sub of constants of bfloat16",
+        18,
+        12,
+        "() => (bfloat16 y) <bfloat16 c = {1}> { y = Sub(c, c) }",
+        because="bfloat16",
+    ),
+]
+
+ROWS = [*EQUAL, *POW, *EXTREMA, *TILE, *CONSTANTS]

@@ -153,6 +153,17 @@ INDEX: list[Row] = [
         indices("kernel_shape=[3],strides=[2],dilations=[2]", "N,C,9", "N,C,3"),
         may_refuse=SIZES,
     ),
+    *(
+        rewrites(
+            f"{M} of {dtype} with gaps",
+            12,
+            target,
+            pool(M, "kernel_shape=[3,3],dilations=[2,2],pads=[1,1,1,1]", "1,1,8,8", "1,1,6,6").replace("float", dtype),
+            options={"types": "cast"},
+        )
+        for dtype in ("int8", "uint8")
+        for target in (10, 9, 8, 7, 6)
+    ),
     rewrites(f"{M} storage_order", 8, 7, pool(M, "kernel_shape=[2],storage_order=1", "2,3,6", "2,3,5"), into=[M]),
 ]
 

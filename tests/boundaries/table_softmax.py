@@ -60,6 +60,13 @@ ROWS = [row for op in FAMILY for row in _family(op)] + [
         "(float[N,3,4] x) => (float[N,3,4] y) { y = Softmax<axis=1>(x) }",
     ),
     rewrites(
+        "Softmax axis 1 with two unknown sizes",
+        12,
+        13,
+        "(float[M,N,4] x) => (float[M,N,4] y) { y = Softmax<axis=1>(x) }",
+        into=["Shape", "Flatten", "Softmax", "Cast", "Cast", "Reshape", "Tile", "Reshape"],
+    ),
+    rewrites(
         "Softmax between other nodes",
         12,
         13,

@@ -126,6 +126,19 @@ TOPK: list[Row] = [
     rewrites("TopK of the last axis", 11, 10, topk("2,6,3", "2,6,2", "axis=-1", "2"), into=["TopK"]),
     rewrites("TopK smallest of a middle axis", 11, 10, topk("2,6,3", "2,2,3", "axis=-2,largest=0", "2")),
     rewrites("TopK of nothing", 11, 10, topk("2,0", "2,0", "", "0"), into=["TopK"]),
+    *(
+        rewrites(f"TopK of none of {x}", source, target, topk(x, y, more, "0"))
+        for source, target, more in ((10, 9, ""), (11, 9, "largest=0"), (24, 6, "axis=1"))
+        for x, y in (("2,3", "2,0"), ("2,0", "2,0"))
+    ),
+    rewrites(
+        "TopK at run time of nothing",
+        10,
+        9,
+        topk("2,0", "2,?", "", "?"),
+        feeds={"k": [0]},
+        may_refuse=dict.fromkeys(("dims", "ranks"), "length"),
+    ),
     refuses("TopK of int32", 11, 10, topk("2,6", "2,3", "", "3", "int32"), because="int32"),
     rewrites(
         "TopK smallest of int32 with Casts",

@@ -334,6 +334,8 @@ class Step:
         return [a - rank if self._counts_backwards("axes") and self.chance(0.3) else a for a in chosen]
 
     def _counts_backwards(self, name: str) -> bool:
+        if self.schema.name == "LpNormalization":
+            return False  # it knows -1 alone, whatever the opset
         return self.opset >= 11 or (self.has(name) and "egative" in self.schema.attributes[name].description)
 
 

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import onnx
 from conformance.evaluators import FAILED as RAISED
 from conformance.evaluators import RAN, Outcome, execute
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto, NodeProto, TensorProto
 
 import onnx_convert
 from boundaries.variants import Case
 from fuzz import apart
 from fuzz.trials import Trial, released
-from oracle import ONNXRUNTIME, REFERENCE, Feeds, all_nodes, compare, opset_of, validate
+from oracle import ONNXRUNTIME, REFERENCE, Feeds, all_nodes, compare, one_spelling, opset_of, validate
 
 OUTCOMES = CONVERTED, REFUSED, FAILED, DISCARDED, UNVERIFIABLE, UNSTEADY = (
     "converted",
@@ -30,10 +31,16 @@ OUTCOMES = CONVERTED, REFUSED, FAILED, DISCARDED, UNVERIFIABLE, UNSTEADY = (
 # What the reference evaluator does not know in all of its versions; onnxruntime alone is asked about these.
 BEYOND_REFERENCE = set(
     """
-    AveragePool BatchNormalization ConvTranspose DequantizeLinear GRU GridSample LRN LSTM LpNormalization LpPool MaxPool
-    MeanVarianceNormalization QuantizeLinear RNN Resize RoiAlign Upsample
+    AveragePool BatchNormalization ConvTranspose DequantizeLinear GRU GlobalMaxPool GridSample LRN LSTM
+    LpNormalization LpPool MaxPool MeanVarianceNormalization QuantizeLinear RNN Resize RoiAlign Upsample
     """.split()
 )
+
+# What both evaluators compute with constants of float, also in double.
+SINGLE = {"Attention", "Gelu"}
+
+# What onnxruntime does not run at an opset, at least in float16, though it does at the next one.
+BROKEN = {("AffineGrid", 20)}
 
 
 @dataclass(frozen=True)
@@ -66,6 +73,8 @@ class _Runs:
 
 
 def _run(model: ModelProto, feeds: Feeds) -> _Runs:
+    if _is_too_precise(model):
+        return _Runs({})
     results, broke = {}, ""
     for evaluator in (ONNXRUNTIME, REFERENCE):
         if evaluator == REFERENCE and any(_is_beyond_reference(node) for node in all_nodes(model)):
@@ -87,6 +96,12 @@ def _is_beyond_reference(node: NodeProto) -> bool:
     return collects or node.op_type in BEYOND_REFERENCE
 
 
+def _is_too_precise(model: ModelProto) -> bool:
+    values = (*model.graph.input, *model.graph.output)
+    double = any(value.type.tensor_type.elem_type == TensorProto.DOUBLE for value in values)
+    return double and any(node.op_type in SINGLE for node in all_nodes(model))
+
+
 def judge(trial: Trial) -> Verdict:
     """The verdict; raises nothing."""
     try:
@@ -101,6 +116,8 @@ def judge(trial: Trial) -> Verdict:
         known = trial.values.get(output.name)
         if known is not None and any(known.shape != np.shape(result) for result in results):
             return Verdict(DISCARDED, why=f"the shape of {output.name!r} is not what it says")
+        if known is not None and any(known.dtype != np.asarray(result).dtype for result in results):
+            return Verdict(DISCARDED, why=f"the dtype of {output.name!r} is not what it says")
     try:
         return _judge(trial, case, expected)
     except _Fault as fault:
@@ -161,13 +178,16 @@ def _check(case: Case, result: ModelProto, target: int, expected: _Runs, stage: 
     try:
         validate(result)
     except Exception as error:
+        if _complains_alike(case.model, str(error)):
+            return False
         raise _Fault(f"invalid-{stage}", f"{type(error).__name__}: {error}") from error
     if opset_of(result) != target:
         raise _Fault(f"invalid-{stage}", f"it is at opset {opset_of(result)}")
     if _interface(result) != _interface(case.model):
         raise _Fault(f"invalid-{stage}", f"the interface was {_interface(case.model)} and is {_interface(result)}")
     got = _run(result, case.feeds)
-    if got.broke and ONNXRUNTIME in expected.results:
+    broken = any((node.op_type, target) in BROKEN for node in all_nodes(result))
+    if got.broke and ONNXRUNTIME in expected.results and not broken:
         raise _Fault(f"unrunnable-{stage}", got.broke)
     for one, other in ((ONNXRUNTIME,) * 2, (REFERENCE,) * 2, (ONNXRUNTIME, REFERENCE), (REFERENCE, ONNXRUNTIME)):
         if one not in expected.results or other not in got.results:
@@ -177,6 +197,15 @@ def _check(case: Case, result: ModelProto, target: int, expected: _Runs, stage: 
         if difference := compare(expected.results[one], got.results[other]):
             raise _Fault(f"numbers-{stage}", f"{difference} ({one}, then {other})")
         return True
+    return False
+
+
+def _complains_alike(model: ModelProto, complaint: str) -> bool:
+    """Whether onnx finds the same fault in the source, where `validate` skips inference if an operator has none."""
+    try:
+        onnx.checker.check_model(one_spelling(model), full_check=True)
+    except Exception as error:  # noqa: BLE001 (C++ errors come as several unrelated types)
+        return all(line in str(error) for line in complaint.splitlines())
     return False
 
 

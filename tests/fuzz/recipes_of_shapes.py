@@ -205,10 +205,13 @@ def pad(step: Step) -> None:
     axes = list(range(x.ndim))
     if step.takes("axes") and step.chance():
         axes = step.axes(x.ndim, step.random.randint(1, x.ndim))
-    low = -1 if mode == "constant" else 0
     room = {"constant": 3, "edge": 3}.get(mode, 2)
     pads = [
-        step.random.randint(low, min(room, max(0, x.shape[a] - 1) if mode == "reflect" else room)) for a in axes * 2
+        step.random.randint(
+            -1 if mode == "constant" and x.shape[a] > 1 else 0,  # both ends may take one away
+            min(room, max(0, x.shape[a] - 1) if mode == "reflect" else room),
+        )
+        for a in axes * 2
     ]
     if mode != "constant" and x.size == 0:
         raise Unfit
