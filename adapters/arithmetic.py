@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.adapters.shapes import FLOAT, INT64, cast
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_name, dtype_number
 
@@ -54,21 +54,20 @@ def shift_unsigned(node: Node, op: Emitter) -> Value:
     if fits and name.startswith("u"):
         return op.same()
     carrier, full = (UINT64, 64) if width == 64 else (UINT32, 32)
-    bits, count = (value if dtype == carrier else op.Cast(value, to=carrier) for value in (x, count))
     signed = not name.startswith("u") and node.attr("direction") == "RIGHT"
-    if signed:
-        below = op.Cast(op.Less(x, op.const(0, dtype)), to=carrier)
-        sign = op.Add(op.Mul(below, op.const(2**full - 2, carrier)), op.const(1, carrier))  # 1, or -1 modulo 2**full
-        minus_one = op.Mul(below, op.const(2**full - 1, carrier))
-        bits = op.Add(op.Mul(bits, sign), minus_one)
+    if signed:  # what is below 0 becomes -x - 1, in which all bits are inverted: nothing overflows on the way
+        below = op.Cast(op.Less(x, op.const(0, dtype)), to=INT64)
+        sign = op.Add(op.Mul(below, op.const(-2, INT64)), op.const(1, INT64))
+        x = op.Mul(op.Add(cast(op, x, INT64), below), sign)
+    bits, count = cast(op, x, carrier), cast(op, count, carrier)
     if fits:
         bits = op.same(bits, count)
     else:  # a negative count has become a very large one
         within = op.Cast(op.Less(count, op.const(full, carrier)), to=carrier)
         bits = op.Mul(op.same(bits, op.Mul(count, within)), within)
     if signed:
-        bits = op.Add(op.Mul(bits, sign), minus_one)
-    return bits if dtype == carrier else op.Cast(bits, to=dtype)
+        bits = op.Sub(op.Mul(op.Cast(bits, to=INT64), sign), below)
+    return cast(op, bits, dtype)
 
 
 # ---- Range

@@ -62,9 +62,12 @@ class Carrier(NamedTuple):
     condition: str = ""
 
 
-def carrier(dtype: int, formal: Formal, kind: str) -> Carrier | None:
-    """The best carrier of a dtype that an operator's type variable takes, None if there is none."""
-    if kind == NONE:
+def carrier(dtype: int, formal: Formal, kind: str, filled: bool | None = None) -> Carrier | None:
+    """The best carrier of a dtype that an operator's type variable takes, None if there is none.
+
+    `filled` says whether what the operator looks at has elements, None if that is not known.
+    """
+    if kind == NONE or (kind == EXTREMUM and dtype in _INTEGERS and filled is False):
         return None
     choices = _CARRIERS.get(dtype, ())
     if not choices and _T.DataType.Name(dtype) in _SMALL_FLOATS:
@@ -73,11 +76,11 @@ def carrier(dtype: int, formal: Formal, kind: str) -> Carrier | None:
         if f"tensor({dtype_name(choice)})" in formal.types:
             if kind in (ARITHMETIC, "") and dtype == _T.UINT16 and choice == _T.INT32:
                 continue  # 65535 * 65535 does not fit
-            return Carrier(choice, *_promise(dtype, choice, kind))
+            return Carrier(choice, *_promise(dtype, choice, kind, filled))
     return None
 
 
-def _promise(dtype: int, choice: int, kind: str) -> tuple[str, str]:
+def _promise(dtype: int, choice: int, kind: str, filled: bool | None) -> tuple[str, str]:
     whole = dtype in _INTEGERS
     into_float = whole and choice not in _INTEGERS
     if into_float and dtype in (_T.INT64, _T.UINT64):
@@ -85,7 +88,7 @@ def _promise(dtype: int, choice: int, kind: str) -> tuple[str, str]:
     if kind in (MOVEMENT, ORDER):
         return EXACT, ""
     if kind == EXTREMUM:
-        if whole and dtype != _T.BOOL:
+        if whole and not filled and choice != _T.UINT8:  # of nothing it is the least or greatest of the dtype
             return CONDITIONAL, "no maximum or minimum is taken over an empty axis"
         return EXACT, ""
     if into_float:

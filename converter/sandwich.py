@@ -45,6 +45,8 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
     """The sandwich that makes a node legal at an opset, None if no carrier does."""
     op = Emitter(node, opset, opset)
     kind = registry.kind_of(node.operator, node.domain)
+    filled = _is_filled(node) if kind == casts.EXTREMUM else None
+    positive = kind == casts.EXTREMUM and opset >= 9  # then Greater can tell what the extremum of nothing stands for
     made = Sandwich([], "")
     through: list[str] = []
     inputs: list[Value | None] = node.inputs
@@ -53,7 +55,8 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
     while problem is not None and problem.formal is not None:
         variable = problem.formal.variable
         dtype = _dtype_of(problem.type)
-        choice = casts.carrier(dtype, problem.formal, kind) if dtype else None
+        sure = filled or (positive and dtype == TensorProto.BOOL)
+        choice = casts.carrier(dtype, problem.formal, kind, sure) if dtype else None
         if choice is None or variable in carried:
             return None
         carried[variable] = (dtype, choice.dtype)
@@ -71,7 +74,10 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
             continue
         if dtype:
             node.scope.declare(value.name, tensor_type(carrier))
-            _cast(op, value, dtype, opset)
+            if positive and dtype == TensorProto.BOOL:
+                op.Greater(value, op.const(0, carrier))
+            else:
+                _cast(op, value, dtype, opset)
             op.emitted[-1][0].output[0] = name
         else:
             _rename(op, value.name, name)
@@ -83,6 +89,15 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
         if new.op_type == "Cast" and (casting is None or legality.check(new, casting, opset, node.scope.spelled)):
             return None
     return made
+
+
+def _is_filled(node: Node) -> bool | None:
+    """Whether the first input has elements; None if that is not known."""
+    first = node.optional_input(0)
+    shape = first.shape if first is not None else None
+    if shape is None or 0 in shape:
+        return None if shape is None else False
+    return True if all(isinstance(size, int) for size in shape) else None
 
 
 def _dtype_of(spelled: str) -> int:

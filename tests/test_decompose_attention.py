@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import TensorProto, helper
 from texts import model, operators
 
 import onnx_convert
@@ -43,6 +44,20 @@ def test_a_negative_scale() -> None:
     (y,) = run(onnx_convert.convert(model(graph, 23), to=13).model, feeds)
     scores = np.exp(-0.5 * feeds["q"] @ feeds["k"].swapaxes(2, 3))
     np.testing.assert_allclose(y, scores / scores.sum(-1, keepdims=True) @ feeds["v"], atol=1e-5)
+
+
+@pytest.mark.parametrize("target", [17, 13])
+def test_a_query_that_sees_nothing_of_bfloat16(target: int) -> None:
+    """The lowest number is another one in each dtype."""
+    graph = "(bfloat16[1,1,2,4] q, bfloat16[1,1,3,4] k, bfloat16[1,1,3,4] v, bfloat16[2,3] m) => (bfloat16[1,1,2,4] y) "
+    source = model(graph + "{ y = Attention(q, k, v, m) }", 23)
+    kind = helper.tensor_dtype_to_np_dtype(TensorProto.BFLOAT16)
+    mask = np.array([[-np.inf] * 3, [0, -np.inf, 0]])
+    shapes = {"q": (1, 1, 2, 4), "k": (1, 1, 3, 4), "v": (1, 1, 3, 4)}
+    feeds = {name: array.astype(kind) for name, array in {**drawn(**shapes), "m": mask}.items()}
+    (y,) = run_reference(onnx_convert.convert(source, to=target, types="cast").model, feeds)
+    assert (y[0, 0, 0] == 0).all()
+    assert np.isfinite(y[0, 0, 1].astype(np.float32)).all()
 
 
 def test_keys_that_are_shared_are_gathered_not_repeated() -> None:

@@ -132,3 +132,27 @@ def test_a_sequence_in_a_branch_of_its_own() -> None:
     result = converted(graph, 13, 9)
     a = np.array([1, 2], np.float32)
     np.testing.assert_array_equal(run(result, {"a": a, "c": np.array(True)})[0], a)
+
+
+def test_a_shift_to_the_right_overflows_nowhere() -> None:
+    """So it holds below 6 too, where integers are multiplied as floats: only very large ones are not exact there."""
+    graph = '(int32[4] x, int32[4] c) => (int32[4] y) { y = BitShift<direction="RIGHT">(x, c) }'
+    source = model(graph, 28)
+    feeds = {"x": np.array([-8, -1, 9, -(2**31)], np.int32), "c": np.array([1, 3, 2, 31], np.int32)}
+    result = onnx_convert.convert(source, to=5, types="cast", allow={"conditional"}).model
+    (y,) = run(result, feeds)
+    assert y.tolist() == [-4, -1, 2, -1]
+
+
+@pytest.mark.parametrize(("operator", "of_nothing"), [("ReduceMax", False), ("ReduceMin", True)])
+@pytest.mark.parametrize("target", [17, 11, 9])
+def test_the_extremum_of_no_booleans(operator: str, of_nothing: bool, target: int) -> None:
+    """What int32 has in its place is no boolean. How many there are is known at run time only."""
+    graph = f"(bool[N,3] x) => (bool[1,3] y) <int64[1] axes = {{0}}> {{ y = {operator}(x, axes) }}"
+    conversion = onnx_convert.convert(model(graph, 20), to=target, types="cast")
+    assert conversion.report.form == "exact"
+    for rows in (0, 2):
+        x = np.array([[True, False, True], [False, False, True]])[:rows]
+        (y,) = run(conversion.model, {"x": x})
+        expected = [[of_nothing] * 3] if not rows else [getattr(x, operator.removeprefix("Reduce").lower())(0)]
+        np.testing.assert_array_equal(y, expected)

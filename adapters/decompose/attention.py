@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE = range(6)
 _PRESENT_KEY, _PRESENT_VALUE, _SCORES = range(1, 4)
-_LOWEST: Final = {"float": -3.4028234663852886e38, "float16": -65504.0, "double": -1.7976931348623157e308}
+_LOWEST: Final = {
+    "bfloat16": -3.3895313892515355e38,
+    "float": -3.4028234663852886e38,
+    "float16": -65504.0,
+    "double": -1.7976931348623157e308,
+}
 
 
 @downgrade("Attention", at=23)

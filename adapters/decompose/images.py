@@ -180,10 +180,11 @@ def find_the_source_of_each_element(node: Node, op: Emitter) -> Value:
     ]
     if (given := node.optional_input(2)) is not None:
         condition = "`output_shape` is what kernel, strides and pads lead to"
+        stated = given.constant.tolist() if given.constant is not None else node.output().shape or ()
+        if any(isinstance(size, int) and size != own for size, own in zip(stated, (*shape[:2], *sizes), strict=False)):
+            node.refuse(f"runtimes disagree on indices unless {condition}", "pad the output by an operator of its own")
         if given.constant is None:
             op.conditional(f"{condition}: runtimes disagree on anything else")
-        elif given.constant.tolist() != [*shape[:2], *sizes]:
-            node.refuse(f"runtimes disagree on indices unless {condition}", "pad the output by an operator of its own")
     if strides == kernel and not any(pads):
         return _compared_in_windows(node, op, shape, kernel)
     return op.Reshape(_matched(node, op, prod(shape[:2]) * prod(sizes)), op.const([*shape[:2], *sizes]))
