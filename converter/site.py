@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_STATE_TYPE: Final = "state its type in the model's value_info"
 _GIVE_SHAPES: Final = "give the model's inputs shapes, or run shape inference on it first"
 _FOLD: Final = "make it a constant (fold constants first), or choose an opset on this side of the boundary"
 
@@ -173,7 +174,7 @@ class Node:
 
     def dtype(self, index: int) -> int:
         """The element type of an input; a refusal if it is unknown."""
-        return self._need(self.input(index).dtype, index, "dtype", _GIVE_SHAPES)
+        return self._need(self.input(index).dtype, index, "dtype", _STATE_TYPE)
 
     def constant(self, index: int) -> numpy.ndarray[Any, Any]:
         """The elements of an input that must be constant; a refusal if they are computed at run time."""
