@@ -71,11 +71,11 @@ def check(
                 raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
     if inferred is None or known is None:
         return
-    now = facts.values_of(inferred, {name for rewrite in rewrites for name in rewrite.source.output})
+    rewritten = [(name, rewrite) for rewrite in rewrites for name in rewrite.source.output]
+    now = facts.values_of(inferred, {name for name, _ in rewritten})
     outputs = {value.name for value in model.graph.output}
-    for by, name in ((rewrite, name) for rewrite in rewrites for name in rewrite.source.output):
-        before_type = known.type_of(name)
-        found = now.get(name)
+    for name, by in rewritten:
+        before_type, found = known.type_of(name), now.get(name)
         if before_type is None or name in edit.graph.forgotten or (found is not None and found.type == before_type):
             continue
         if contradicts(found and found.type, before_type) and not _is_overcounted(model, name):

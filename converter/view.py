@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
 LIFTED: Final = "onnx_convert.view.{}"
+AT_ONCE: Final = 64 << 20  # bytes of a graph that are better copied with its weights than one by one without
 
 
 class _Builder:
@@ -45,12 +46,31 @@ class _Builder:
         return name
 
     def graph(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
+        if edit is None and self.simple and source.ByteSize() < AT_ONCE:
+            target.CopyFrom(source)
+            target.ClearField("initializer")
+            target.ClearField("sparse_initializer")
+            self._initializers(target, source, None, main=main)
+            return
         target.name = source.name
         target.input.extend(source.input)
         refined = {value.name: value for value in edit.refined} if edit else {}
         target.output.extend(refined.get(value.name, value) for value in source.output)
-        dropped = edit.dropped if edit else set()
+        self._initializers(target, source, edit, main=main)
         forgotten = edit.forgotten if edit else set()
+        target.value_info.extend(value for value in source.value_info if value.name not in forgotten)
+        if edit:
+            target.input.extend(edit.inputs)
+            target.value_info.extend(edit.value_info)
+        if edit and edit.dropped:
+            for index in reversed(range(len(target.input))):
+                if target.input[index].name in edit.dropped:
+                    del target.input[index]
+        self.nodes(target, source, edit)
+
+    def _initializers(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
+        """Those that are small, and what stands in for the others."""
+        dropped = edit.dropped if edit else set()
         inputs = (*source.input, *edit.inputs) if edit else source.input
         replaceable = {value.name for value in source.input} if main and self.overridable else set()
         given = {value.name for value in inputs} if main else set()
@@ -65,15 +85,6 @@ class _Builder:
         for sparse in source.sparse_initializer:
             if sparse.values.name not in given:
                 self._initializer(target, sparse.values.name, sparse.values.data_type, sparse.dims, main=main)
-        target.value_info.extend(value for value in source.value_info if value.name not in forgotten)
-        if edit:
-            target.input.extend(edit.inputs)
-            target.value_info.extend(edit.value_info)
-        if dropped:
-            for index in reversed(range(len(target.input))):
-                if target.input[index].name in dropped:
-                    del target.input[index]
-        self.nodes(target, source, edit)
 
     def _small(self, tensor: TensorProto) -> TensorProto | None:
         """The tensor with its elements if they are few, None if it has to be stood in for."""

@@ -92,13 +92,15 @@ def workload(name: str, *arguments: object) -> dict[str, float]:
 def in_turns(rounds: int, results: Sequence[Path] = (), **commands: list[str | Path]) -> dict[str, Cost]:
     """The median cost of each command, run one after the other and again; an unmeasured round warms the files.
 
-    `results` are deleted before each run, off the clock: making a file costs something else than replacing one.
+    `results` are deleted before each run, off the clock: making a file costs something else than replacing one. Nor is
+    anything still on its way to the disk then, for which a run would have to wait.
     """
     costs: dict[str, list[Cost]] = {name: [] for name in commands}
     for number in range(rounds + 1):
         for name, command in commands.items():
             for path in results:
                 path.unlink(missing_ok=True)
+            os.sync()
             cost = process(command)
             if number:
                 costs[name].append(cost)
