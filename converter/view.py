@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
 LIFTED: Final = "onnx_convert.view.{}"
-AT_ONCE: Final = 64 << 20  # bytes of a graph that are better copied with its weights than one by one without
 
 
 class _Builder:
@@ -46,12 +45,6 @@ class _Builder:
         return name
 
     def graph(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
-        if edit is None and self.simple and source.ByteSize() < AT_ONCE:
-            target.CopyFrom(source)
-            target.ClearField("initializer")
-            target.ClearField("sparse_initializer")
-            self._initializers(target, source, None, main=main)
-            return
         target.name = source.name
         target.input.extend(source.input)
         refined = {value.name: value for value in edit.refined} if edit else {}

@@ -11,7 +11,21 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from the kernel of Linux")
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from the kernel of Linux")
+
+
+@LINUX
+def test_no_weight_of_a_model_in_memory_is_copied() -> None:
+    """Not even to be counted: a message that is asked for its size serialises itself."""
+    workloads = Path(__file__).with_name("workloads.py")
+    command = [sys.executable, str(workloads), "in_place", "200"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    found = json.loads(done.stdout)
+    assert found["model"] > 190e6
+    assert found["extra"] < 50e6
+
+
+@LINUX
 def test_smoke(tmp_path: Path) -> None:
     bench = Path(__file__).with_name("bench.py")
     command = [sys.executable, str(bench), "--size", "smoke", "--cpp", "--json", str(tmp_path / "rows.json")]
