@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="peaks of memory are read from the kernel of Linux")
 
 
