@@ -46,7 +46,7 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
     op = Emitter(node, opset, opset)
     kind = registry.kind_of(node.operator, node.domain)
     filled = _is_filled(node) if kind == casts.EXTREMUM else None
-    positive = kind == casts.EXTREMUM and opset >= 9  # then Greater can tell what the extremum of nothing stands for
+    by_sign = kind == casts.EXTREMUM and opset >= 9  # Greater takes integers: booleans come right out of nothing, too
     made = Sandwich([], "")
     through: list[str] = []
     inputs: list[Value | None] = node.inputs
@@ -55,8 +55,8 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
     while problem is not None and problem.formal is not None:
         variable = problem.formal.variable
         dtype = _dtype_of(problem.type)
-        sure = filled or (positive and dtype == TensorProto.BOOL)
-        choice = casts.carrier(dtype, problem.formal, kind, sure) if dtype else None
+        safe = True if by_sign and dtype == TensorProto.BOOL else filled
+        choice = casts.carrier(dtype, problem.formal, kind, safe) if dtype else None
         if choice is None or variable in carried:
             return None
         carried[variable] = (dtype, choice.dtype)
@@ -74,7 +74,7 @@ def wrap(node: Node, rule: Rule, opset: int, finding: Finding) -> Sandwich | Non
             continue
         if dtype:
             node.scope.declare(value.name, tensor_type(carrier))
-            if positive and dtype == TensorProto.BOOL:
+            if by_sign and dtype == TensorProto.BOOL:
                 op.Greater(value, op.const(0, carrier))
             else:
                 _cast(op, value, dtype, opset)

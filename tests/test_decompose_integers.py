@@ -156,3 +156,20 @@ def test_the_extremum_of_no_booleans(operator: str, of_nothing: bool, target: in
         (y,) = run(conversion.model, {"x": x})
         expected = [[of_nothing] * 3] if not rows else [getattr(x, operator.removeprefix("Reduce").lower())(0)]
         np.testing.assert_array_equal(y, expected)
+
+
+@pytest.mark.parametrize(
+    ("shape", "allow", "form"),
+    [("2,3", (), "exact"), ("N,3", ("conditional",), "conditional"), ("N,3", (), ""), ("0,3", ("conditional",), "")],
+)
+def test_the_extremum_of_small_integers(shape: str, allow: tuple[str, ...], form: str) -> None:
+    """Carried through int32 it is right if there is anything to reduce: known, not known, or known to be wrong."""
+    graph = f"(uint8[{shape}] x) => (uint8[1,3] y) {{ y = ReduceMax<axes=[0]>(x) }}"
+    if not form:
+        with pytest.raises(onnx_convert.RefusedError, match="uint8|empty axis"):
+            onnx_convert.convert(model(graph, 13), to=11, types="cast", allow=allow)
+        return
+    conversion = onnx_convert.convert(model(graph, 13), to=11, types="cast", allow=allow)
+    assert conversion.report.form == form
+    (y,) = run(conversion.model, {"x": np.array([[1, 200, 3], [9, 7, 255]], np.uint8)})
+    assert y.tolist() == [[9, 200, 255]]
