@@ -7,8 +7,7 @@ itself), `site` (what it may ask) and the emitter that it is handed (what it may
 """
 
 from functools import lru_cache
-from importlib import import_module
-from pathlib import Path
+from importlib import import_module, resources
 
 from onnx_convert import registry
 from onnx_convert.adapters import compatible, dtypes
@@ -19,11 +18,11 @@ __all__ = ["compatible", "dtypes"]
 @lru_cache(maxsize=1)
 def _families() -> dict[str, bytes]:
     """The text of every family, by the name of its module."""
-    here = Path(__file__).parent
     return {
-        f"{package}.{path.stem}": path.read_bytes()
-        for package, folder in ((__name__, here), (f"{__name__}.decompose", here / "decompose"))
-        for path in sorted(folder.glob("[!_]*.py"))
+        f"{package}.{file.name[:-3]}": file.read_bytes()
+        for package in (__name__, f"{__name__}.decompose")
+        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name)
+        if file.name.endswith(".py") and not file.name.startswith("_")
     }
 
 

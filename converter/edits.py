@@ -8,14 +8,13 @@ node may hold gigabytes: new nodes are appended, and the list is sorted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import SparseTensorProto
 
 from onnx_convert import opsets
 from onnx_convert.facts import name_of, subgraphs
-from onnx_convert.wire import BYTES, varint
+from onnx_convert.wire import BYTES, prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,11 +68,11 @@ class GraphEdit:
         """The new node list as a serialised graph or function that holds nothing else. The plan must be complete, and
         the nodes simple: to put them into a message all at once costs a fraction of copying one by one."""
         if not self._packed:
-            field_number = self.graph.DESCRIPTOR.fields_by_name["node"].number
+            tag = self.graph.DESCRIPTOR.fields_by_name["node"].number << 3 | BYTES
             parts: list[bytes] = []
             for node in self.nodes:
                 data = node.SerializeToString()
-                parts += (_header(field_number, len(data)), data)
+                parts += (prefix(tag, len(data)), data)
             self._packed = b"".join(parts)
         return self._packed
 
@@ -91,12 +90,6 @@ class GraphEdit:
             or any((edit.constants, edit.inputs, edit.dropped, edit.value_info, edit.refined, edit.forgotten))
             for edit in self.walk()
         )
-
-
-@lru_cache(maxsize=4096)
-def _header(field_number: int, size: int) -> bytes:
-    """What stands before a message of so many bytes in the message that holds it."""
-    return varint(field_number << 3 | BYTES) + varint(size)
 
 
 @dataclass

@@ -29,9 +29,9 @@ from onnx_convert.wire import (
     Trail,
     joined,
     length,
+    prefix,
     records,
     rewrite,
-    varint,
 )
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ PAYLOAD_TAGS = frozenset(
     + [number << 3 | VARINT for number in (_INT32, _INT64, _UINT64)]  # repeated numbers may also come unpacked
     + [_FLOAT << 3 | FIXED32, _DOUBLE << 3 | FIXED64]
 )
-_RAW_TAG = varint(_RAW << 3 | BYTES)
+_RAW_TAG = _RAW << 3 | BYTES
 
 # Every external tensor, a placeholder too, has this in its serialised form.
 _EXTERNAL_MARK = re.compile(rb"\x0a\x08location\x12")
@@ -124,7 +124,7 @@ class Layout:
             raise InternalError(f"tensor {tensor.name!r} is a placeholder of another file")
         if self.external is External.EMBED and tensor.data_type != TensorProto.STRING:
             span = self.file.extent(tensor)
-            return [embedded(tensor).SerializeToString(), _RAW_TAG, varint(len(span)), span]
+            return [embedded(tensor).SerializeToString(), prefix(_RAW_TAG, len(span)), span]
         self.external_tensors.append(tensor)
         return None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from contextlib import AbstractContextManager, nullcontext
 from enum import Enum, auto
+from functools import lru_cache
 from io import FileIO
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
@@ -110,6 +111,12 @@ def varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+@lru_cache(maxsize=4096)
+def prefix(tag: int, size: int) -> bytes:
+    """What stands before a field of so many bytes."""
+    return varint(tag) + varint(size)
 
 
 def read_varint(buffer: bytes, index: int) -> tuple[int, int]:
@@ -234,7 +241,7 @@ def rewrite(
             continue
         if kept < position:
             pieces.append(Span(source, kept, position))
-        pieces.append(varint(tag) + varint(length(changed)))
+        pieces.append(prefix(tag, length(changed)))
         pieces += changed
         kept = end
     if not pieces:

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import onnx
@@ -273,3 +274,21 @@ def test_external_data_that_a_model_in_memory_leaves_behind_are_told(tmp_path: P
     (tmp_path / "other").mkdir()
     (said,) = conversion.save(tmp_path / "other" / "away.onnx").warnings
     assert said == f"its external data are not there: {tmp_path / 'other' / 'w.data'}"
+
+
+def test_adapters_are_found_in_an_archive(tmp_path: Path) -> None:
+    """Families are found by what their files say, which has to work wherever Python imports from."""
+    root, archive = Path(__file__).parents[1], tmp_path / "onnx_convert.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        for folder, name in (("converter", "onnx_convert"), ("adapters", "onnx_convert/adapters")):
+            for path in (root / folder).rglob("*"):
+                if path.suffix in (".py", ".toml", ".onnxtxt"):
+                    packed.write(path, f"{name}/{path.relative_to(root / folder).as_posix()}")
+    code = (
+        "import onnx.parser, onnx_convert; assert '.zip' in onnx_convert.__file__; "
+        """model = onnx.parser.parse_model('<ir_version: 9, opset_import: ["": 20]> g (float x) => (float y) """
+        "{ y = Gelu (x) }'); print(*(node.op_type for node in onnx_convert.convert(model, to=13).model.graph.node))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(archive)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout.split() == ["Mul", "Mul", "Erf", "Add", "Mul"], done.stderr
