@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """How each operator crosses each of its version boundaries: one file a family, up and down side by side.
 
-Importing this package imports the two tables that concern every operator. A family is imported when an operator is
-asked about that its file names in quotes; a new file needs no entry anywhere. An adapter knows `registry` (to register
+Importing this package imports the tables that concern all operators. A family is imported when an operator is asked
+about that its file names in quotes; a new file needs no entry anywhere. An adapter knows `registry` (to register
 itself), `site` (what it may ask) and the emitter that it is handed (what it may write), and nothing else.
 """
 
 from functools import lru_cache
 from importlib import import_module, resources
+from typing import Final
 
 from onnx_convert import registry
-from onnx_convert.adapters import compatible, dtypes
 
-__all__ = ["compatible", "dtypes"]
+TABLES: Final[tuple[str, ...]] = (f"{__name__}.compatible", f"{__name__}.dtypes")
 
 
 @lru_cache(maxsize=1)
@@ -27,11 +27,14 @@ def _families() -> dict[str, bytes]:
 
 
 def _import(operator: str) -> None:
-    """Imports the families that name an operator, or every one."""
-    quoted = f'"{operator}"'.encode()
-    for module, text in _families().items():
-        if operator == registry.EVERY or quoted in text:
-            import_module(module)
+    """Imports the families that name an operator; or the tables, or everything."""
+    if operator == registry.COMMON:
+        modules = TABLES
+    else:
+        quoted = f'"{operator}"'.encode()
+        modules = tuple(name for name, text in _families().items() if operator == registry.EVERY or quoted in text)
+    for module in modules:
+        import_module(module)
 
 
 registry.filled_by(_import)

@@ -4,7 +4,7 @@
 An entry is one of three decisions: an *adapter* (a function that writes the node anew), *compatible* (the node may stay
 as it is; the legality of its dtypes is judged once, at the target), or *refused* (the specification leaves no way).
 What has no entry is undecided, and a node that would have to cross it is refused. Two decisions for the same crossing
-are an error when the second one is made.
+are an error when the second one is made: at the latest when somebody asks about the operator.
 
 The table fills as it is asked: before the first question about an operator is answered, what was handed to `filled_by`
 adds what it knows of that operator; so a conversion imports the few families that it needs.
@@ -13,6 +13,7 @@ adds what it knows of that operator; so a conversion imports the few families th
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
 
@@ -67,30 +68,44 @@ class Impossible(NamedTuple):
 
 Decision = Adapter | Compatible | Impossible
 
-EVERY: Final = ""  # operator
+EVERY: Final = ""  # what a filler is asked for besides operators: the whole table,
+COMMON: Final = "*"  # and what concerns all operators
 
 _decisions: Final[dict[Key, Decision]] = {}
 _kinds: Final[dict[tuple[str, str], str]] = {}
 _fillers: Final[list[Callable[[str], None]]] = []
 _asked: Final[set[str]] = set()
+_guests: Final[set[str]] = set()  # operators of which somebody else has decided something
+_filling: Final = ContextVar("filling", default=False)
 
 
 def filled_by(fill: Callable[[str], None]) -> None:
-    """`fill(operator)` is called once for each operator that is asked about, and with EVERY for the whole table."""
+    """`fill` is called with COMMON at once, with each operator that is asked about, with EVERY for the whole table."""
     _fillers.append(fill)
+    _call(fill, COMMON)
 
 
 def _fill(operator: str) -> None:
     if operator not in _asked and EVERY not in _asked:
         for fill in _fillers:
-            fill(operator)
+            _call(fill, operator)
         _asked.add(operator)
+
+
+def _call(fill: Callable[[str], None], what: str) -> None:
+    token = _filling.set(True)
+    try:
+        fill(what)
+    finally:
+        _filling.reset(token)
 
 
 def _decide(key: Key, decision: Decision) -> None:
     if key in _decisions:
         domain, operator, boundary, direction = key
         raise ValueError(f"{opsets.shown(domain)}.{operator}@{boundary} {direction} is decided twice")
+    if not _filling.get():
+        _guests.add(key[1])
     _decisions[key] = decision
     route.cache_clear()
 
@@ -152,7 +167,7 @@ def kind_of(operator: str, domain: str = AI_ONNX) -> str:
 def decision(operator: str, boundary: int, direction: str, domain: str = AI_ONNX) -> Decision | None:
     """What is decided for one crossing; None if nothing is."""
     key = (domain, operator, boundary, direction)
-    if key not in _decisions:
+    if key not in _decisions or operator in _guests:  # is it decided twice?
         _fill(operator)
     return _decisions.get(key)
 

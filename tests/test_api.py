@@ -276,6 +276,19 @@ def test_external_data_that_a_model_in_memory_leaves_behind_are_told(tmp_path: P
     assert said == f"its external data are not there: {tmp_path / 'other' / 'w.data'}"
 
 
+@pytest.mark.parametrize("before", ["onnx_convert.registry", "onnx_convert.api"])
+def test_a_crossing_that_is_decided_here_cannot_be_decided_again(before: str, tmp_path: Path) -> None:
+    """Not even before the family was asked for: neither of the two may win in silence."""
+    onnx.save(SOURCE, tmp_path / "softmax.onnx")
+    code = (
+        f"import sys, {before}; from onnx_convert import registry; import onnx_convert; "
+        "registry.upgrade('Softmax', at=13)(lambda node, op: op.same()); onnx_convert.convert(sys.argv[1], to=13)"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "softmax.onnx")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == "ValueError: ai.onnx.Softmax@13 up is decided twice"
+
+
 def test_adapters_are_found_in_an_archive(tmp_path: Path) -> None:
     """Families are found by what their files say, which has to work wherever Python imports from."""
     root, archive = Path(__file__).parents[1], tmp_path / "onnx_convert.zip"
