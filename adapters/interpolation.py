@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_in_row
 from onnx_convert.site import Value
 from onnx_convert.types import dtype_number
 
@@ -178,7 +178,7 @@ def _numbers(op: Emitter, count: int | Value) -> tuple[Number, Number]:
     """The row 0, 1, 2 ... and how many."""
     if isinstance(count, int):
         return numpy.arange(count, dtype=numpy.float32)[None], vector(count)
-    numbers = op.at(9).NonZero(op.at(8).Expand(op.const([1]), count))
+    numbers = count_in_row(op, count)
     return op.Cast(numbers, to=FLOAT), op.Cast(count, to=FLOAT)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import END, part, reshape
+from onnx_convert.adapters.shapes import END, count_in_row, part, reshape
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_number
 
@@ -311,7 +311,7 @@ def _images(op: Emitter, x: Value, size: int, axes: int) -> Value:
         return op.const((numpy.arange(batch * channels) * size).reshape(batch, channels, *[1] * axes))
     outer = part(op, op.Shape(x), 0, 2)
     count = op.at(10).ReduceProd(outer, axes=[0], keepdims=1)
-    starts = op.at(7).Mul(op.at(9).NonZero(op.at(8).Expand(op.const([1]), count)), op.const([size]))
+    starts = op.at(7).Mul(count_in_row(op, count), op.const([size]))
     return reshape(op, starts, op.Concat(outer, op.const([1] * axes), axis=0))
 
 

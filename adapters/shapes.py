@@ -144,9 +144,14 @@ def size_at(op: Emitter, shape: Value, axis: int) -> Value:
     return part(op, shape, axis, axis + 1 or END)
 
 
+def count_in_row(op: Emitter, length: Value) -> Value:
+    """The matrix of one row 0, 1, 2, ... of a length that is computed, itself a vector of one element."""
+    return op.at(9).NonZero(op.at(8).Expand(op.const([1]), length))
+
+
 def count_up(op: Emitter, length: Value) -> Value:
-    """The vector 0, 1, 2, ... of a length that is computed, itself a vector of one element."""
-    return op.at(10).Squeeze(op.at(9).NonZero(op.at(8).Expand(op.const([1]), length)), axes=[0])
+    """The same as a vector."""
+    return op.at(10).Squeeze(count_in_row(op, length), axes=[0])
 
 
 def at_least_zero(op: Emitter, integers: Value) -> Value:

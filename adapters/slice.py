@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import END, INT64, collapse, non_negative, part, restore
+from onnx_convert.adapters.shapes import END, INT64, collapse, count_in_row, non_negative, part, restore
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_number
 
@@ -113,7 +113,7 @@ def _indices(op: Emitter, x: Value, axis: int, start: int | Value, end: int | Va
         )
     if first is not None:
         count = op.at(8).Max(count if backwards is None else op.at(8).Min(count, sizes), zero)
-    taken = op.at(9).NonZero(op.at(8).Expand(op.const([1]), op.Cast(count, to=INT64)))
+    taken = count_in_row(op, op.Cast(count, to=INT64))
     if step != 1:
         taken = op.at(7).Mul(taken, op.const([step]) if isinstance(step, int) else step)
     taken = op.at(10).Squeeze(taken, axes=[0])

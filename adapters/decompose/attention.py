@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy
 
 from onnx_convert.adapters.decompose.places import WRITTEN, is_negative
-from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_up, known_size, size_at
+from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_in_row, count_up, known_size, size_at
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name
 
@@ -161,4 +161,4 @@ def _positions(op: Emitter, x: Value) -> Value:
     """The row 0, 1, 2, ... as long as a sequence."""
     size = known_size(x, 2)
     length = size_at(op, op.Shape(x), 2) if size is None else op.const([size])
-    return op.at(9).NonZero(op.at(8).Expand(op.const([1]), length))
+    return count_in_row(op, length)
