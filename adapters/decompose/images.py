@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MaxUnpool, RoiAlign, GridSample, CenterCropPad, Col2Im, AffineGrid: operators on images.
+"""MaxUnpool, RoiAlign, GridSample, CenterCropPad, AffineGrid: operators on images.
 
-9: MaxUnpool.   10: RoiAlign.   16: GridSample.   18: CenterCropPad, Col2Im.   20: AffineGrid.
+9: MaxUnpool.   10: RoiAlign.   16: GridSample.   18: CenterCropPad.   20: AffineGrid.
 
 The one that became Resize (10) has a file with its versions, and so has what GridSample does.
 """
@@ -212,53 +212,6 @@ def _matched(node: Node, op: Emitter, count: int) -> Value:
     source = op.Mul(op.Add(op.ArgMax(hits, axis=1, keepdims=0), op.const(1)), found)
     nothing = op.const([0], node.dtype(0))
     return op.Gather(op.Concat(nothing, op.Reshape(node.input(0), flat), axis=0), source, axis=0)
-
-
-# ---- Col2Im
-
-
-@downgrade("Col2Im", at=18)
-def transpose_a_convolution(node: Node, op: Emitter) -> Value:
-    """ConvTranspose, with a kernel for each element of a block that puts it into its place; images one by one."""
-    op.equivalent("the sum may be taken in another order")
-    x, image, block, dtype = node.input(0), node.input(1), node.constant(2), node.dtype(0)
-    axes, count = len(block), prod(block.tolist())
-    pads, strides = node.attr("pads") or [0] * 2 * axes, numpy.array(node.attr("strides") or [1] * axes)
-    dilations = numpy.array(node.attr("dilations") or [1] * axes)
-    if dtype not in _FLOATS:
-        node.refuse("the blocks are not of floats, and no operator below adds others up", "Cast around the node")
-    more = numpy.array(pads[:axes]) + pads[axes:] - dilations * (block - 1) - 1
-    blocks: list[int] | Value
-    if image.constant is not None:
-        room = image.constant + more
-        blocks, missing = (room // strides + 1).tolist(), (room % strides).tolist()
-    else:
-        moves = op.Add(image, op.const(more))
-        last = op.Div(moves, op.const(strides))
-        blocks, missing = op.Add(last, op.const([1] * axes)), None
-    known = _sizes(x, 0, 2)
-    y = op.ConvTranspose(
-        op.Reshape(x, _joined(op, [known[0] * known[1] // count if known else -1, count], blocks)),
-        op.const(numpy.eye(count).reshape(count, 1, *block), dtype),
-        kernel_shape=block.tolist(),
-        strides=strides.tolist(),
-        pads=pads,
-        dilations=dilations.tolist(),
-        output_padding=missing,
-    )
-    if missing is None:  # what lies beyond the last block
-        rest = op.Sub(moves, op.Mul(last, op.const(strides)))
-        y = op.Pad(y, op.Concat(op.const([0] * (axes + 4)), rest, axis=0))
-    batch, channels = known_size(x, 0), known_size(x, 1)
-    size = image if image.constant is None else image.constant.tolist()
-    if batch is None and channels is None:
-        return op.Reshape(y, op.Concat(part(op, op.Shape(x), 0, 1), _joined(op, [-1], size), axis=0))
-    head = [-1 if batch is None else batch, -1 if channels is None else channels // count]
-    return op.Reshape(y, _joined(op, head, size))
-
-
-def _joined(op: Emitter, head: list[int], tail: list[int] | Value) -> Value:
-    return op.const([*head, *tail]) if isinstance(tail, list) else op.Concat(op.const(head), tail, axis=0)
 
 
 # ---- CenterCropPad

@@ -175,14 +175,37 @@ COLUMNS: list[Row] = [
         "(float[2,12,4] x, int64[2] i) => (float[2,3,?,?] y) <int64[2] b = {2,2}> "
         "{ y = Col2Im<strides=[2,3],dilations=[1,2]>(x, i, b) }",
         feeds={"i": [5, 7]},
-        may_refuse={"computed": "block_shape"},
     ),
-    refuses(
+    *(
+        rewrites(
+            f"Col2Im of blocks of any size{more}",
+            18,
+            target,
+            f"(float[2,12,{count}] x, int64[2] i, int64[2] b) => (float[2,3,?,?] y) {{ y = Col2Im{more}(x, i, b) }}",
+            feeds={"i": image, "b": [2, 2]},
+            may_refuse={} if more else {"ranks": "axes"},
+        )
+        for target in (17, 13, 9)
+        for more, count, image in (
+            ("", 8, [3, 5]),
+            ("<strides=[2,3],dilations=[1,2]>", 4, [5, 7]),
+            ("<strides=[2,1],pads=[1,0,1,1]>", 12, [4, 4]),
+        )
+    ),
+    rewrites(
+        "Col2Im of lines of any size",
+        18,
+        13,
+        "(float[N,6,4] x, int64[1] i, int64[1] b) => (float[N,2,?] y) { y = Col2Im(x, i, b) }",
+        feeds={"i": [6], "b": [3]},
+        dims={"N": 2},
+        may_refuse={"ranks": "axes"},
+    ),
+    rewrites(
         "Col2Im of integers",
         18,
         17,
         "(int32[1,4,2] x) => (int32[1,1,2,3] y) <int64[2] i = {2,3}, int64[2] b = {2,2}> { y = Col2Im(x, i, b) }",
-        because="floats",
     ),
 ]
 
