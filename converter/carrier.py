@@ -48,12 +48,13 @@ class Options(NamedTuple):
 class Carried:
     """What one node became. `crossing` is the last one that was tried."""
 
-    nodes: list[NodeProto] = field(default_factory=list)
+    nodes: Sequence[NodeProto | bytes] = ()
     steps: Sequence[Step] = ()
     inlined: set[FunctionKey] = field(default_factory=set)
     unknown: list[str] = field(default_factory=list)  # values whose dtype had to be assumed to be legal
     crossing: Crossing | None = None
     used: set[str] | None = None  # by the new nodes, without what they make; None if nobody knows yet
+    lost: list[str] = field(default_factory=list)  # inputs that the new nodes do not use, where `used` tells
     bearer: NodeProto | None = None  # the node that carries the meaning on, with name, doc string and metadata
 
 
@@ -124,28 +125,29 @@ class Carrier:
 
         `nested` brings the subgraphs of a new node to the target, in place.
         """
-        names = recipes.names_of(node)
-        key = recipes.key_of(node, names, opset) if not scope.is_function and not self.expands(node) else None
-        if key is not None and (followed := self._recipes.follow(key, node, names, scope)) is not None:
-            result.nodes, result.steps, result.used = followed
+        subject = recipes.subject_of(node, opset) if not scope.is_function and not self.expands(node) else None
+        if subject is not None and (followed := self._recipes.follow(subject, scope)) is not None:
+            result.nodes, result.steps, result.used, result.lost = followed
             scope.wrote_alike(result.nodes, self.target)
             return
         listener = scope.listener = recipes.Listener(node)
         steps: list[Step] = []
         result.steps = steps
         try:
-            self._carry(node, opset, scope, result, steps, nested)
+            nodes = self._carry(node, opset, scope, result, steps, nested)
         finally:
             scope.listener = None
-        endings = [self.ending(new) for new in result.nodes]
-        if key is None or result.unknown or not all(ending.infers for ending in endings):
+        result.nodes = nodes
+        endings = [self.ending(new) for new in nodes]
+        if subject is None or result.unknown or not all(ending.infers for ending in endings):
             return  # types that cannot be inferred at the target are known from the way, which a recipe does not go
         plain = all(ending.plain for ending in endings)
-        self._recipes.learn(key, node, result.nodes, result.bearer, steps, listener, scope, plain=plain)
+        self._recipes.learn(subject, nodes, result.bearer, steps, listener, scope, plain=plain)
 
     def _carry(
         self, node: NodeProto, opset: int, scope: Scope, result: Carried, steps: list[Step], nested: Nested
-    ) -> None:
+    ) -> list[NodeProto]:
+        nodes: list[NodeProto] = []
         pending = [_Moving(node, opset, scope.imports)]
         result.bearer = node
         while pending:
@@ -163,11 +165,12 @@ class Carrier:
                     continue
                 if not way.stop:
                     scope.edit.domains.setdefault(opsets.normalise(moving.node.domain), moving.opset)
-                result.nodes += self._settle(moving, way, scope, result, steps)
+                nodes += self._settle(moving, way, scope, result, steps)
             except Refuse as refuse:
                 if moving.node.op_type != node.op_type:
                     refuse.reason = f"what replaces it needs {moving.node.op_type}: {refuse.reason}"
                 raise
+        return nodes
 
     def ending(self, node: NodeProto) -> Ending:
         """What is to be done about a new node."""

@@ -55,9 +55,9 @@ def check(
     `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
     compared with it. `simple` says that all nodes of the source are (see `opsets.is_simple`).
     """
-    findings, inferred = find(view.build(model, edit, read, simple=edit.simple).SerializeToString())
+    findings, inferred = find(view.serialised(model, edit, read, simple=edit.simple))
     if findings:
-        before, _ = find(view.build(model, None, read, simple=simple).SerializeToString())
+        before, _ = find(view.serialised(model, None, read, simple=simple))
         if before and (mended := _without_stated_types(model, edit, read)) is not None:
             report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
             inferred, findings = mended, []
@@ -98,7 +98,7 @@ def _without_stated_types(
     """The inferred result without the types that the source states of inner values, if that is what was wrong."""
     stated = {value.name for value in model.graph.value_info} - edit.graph.forgotten
     edit.graph.forgotten |= stated
-    findings, inferred = find(view.build(model, edit, read, simple=edit.simple).SerializeToString())
+    findings, inferred = find(view.serialised(model, edit, read, simple=edit.simple))
     if findings:
         edit.graph.forgotten -= stated
         return None

@@ -10,18 +10,33 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import SparseTensorProto
+from onnx import NodeProto, SparseTensorProto
 
 from onnx_convert import opsets
 from onnx_convert.facts import name_of, subgraphs
 from onnx_convert.wire import BYTES, prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
+
+
+def messages(nodes: Iterable[NodeProto | bytes]) -> list[NodeProto]:
+    """The nodes, those that are still serialised parsed."""
+    return [NodeProto.FromString(node) if isinstance(node, bytes) else node for node in nodes]
+
+
+def pack(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto | bytes]) -> bytes:
+    """The nodes as a serialised message of the holder's kind that holds nothing else."""
+    tag = holder.DESCRIPTOR.fields_by_name["node"].number << 3 | BYTES
+    parts: list[bytes] = []
+    for node in nodes:
+        data = node if isinstance(node, bytes) else node.SerializeToString()
+        parts += (prefix(tag, len(data)), data)
+    return b"".join(parts)
 
 
 class Rewrite(NamedTuple):
@@ -29,7 +44,12 @@ class Rewrite(NamedTuple):
 
     source: NodeProto
     adapter: str
-    nodes: list[NodeProto]
+    new: Sequence[NodeProto | bytes]
+
+    @property
+    def nodes(self) -> list[NodeProto]:
+        """What it became, as messages."""
+        return messages(self.new)
 
     @property
     def node(self) -> str:
@@ -45,13 +65,14 @@ class Rewrite(NamedTuple):
 class GraphEdit:
     """What changes in one graph or function body.
 
-    `nodes` is the new node list: source messages that stay, and new ones. `children` are the edits of the subgraphs of
-    nodes that stay (a new node brings its subgraphs converted). `constants` are new initializers; `inputs` new graph
-    inputs; `dropped` names of initializers that lost their last use; `value_info` what inference no longer finds.
+    `items` is the new node list: source messages that stay and new ones, of which many are serialised, as nobody will
+    look into them; `nodes` gives messages. `children` are the edits of the subgraphs of nodes that stay (a new node
+    brings its subgraphs converted). `constants` are new initializers; `inputs` new graph inputs; `dropped` names of
+    initializers that lost their last use; `value_info` what inference no longer finds.
     """
 
     graph: GraphProto | FunctionProto
-    nodes: list[NodeProto]
+    items: list[NodeProto | bytes]
     changed: bool = False
     children: list[GraphEdit] = field(default_factory=list)
     constants: list[TensorProto] = field(default_factory=list)
@@ -64,16 +85,18 @@ class GraphEdit:
     _packed: bytes = b""
 
     @property
+    def nodes(self) -> list[NodeProto]:
+        """The new node list as messages, which stay the same from now on."""
+        found = messages(self.items)
+        self.items = [*found]
+        return found
+
+    @property
     def packed(self) -> bytes:
         """The new node list as a serialised graph or function that holds nothing else. The plan must be complete, and
         the nodes simple: to put them into a message all at once costs a fraction of copying one by one."""
         if not self._packed:
-            tag = self.graph.DESCRIPTOR.fields_by_name["node"].number << 3 | BYTES
-            parts: list[bytes] = []
-            for node in self.nodes:
-                data = node.SerializeToString()
-                parts += (prefix(tag, len(data)), data)
-            self._packed = b"".join(parts)
+            self._packed = pack(self.graph, self.items)
         return self._packed
 
     def walk(self) -> Iterator[GraphEdit]:
@@ -112,7 +135,7 @@ class ModelEdit:
     def count(self) -> int:
         """The number of nodes afterwards, subgraphs and functions included."""
         edits = [edit for body in self.bodies for edit in body.walk()]
-        return sum(len(edit.nodes) + (0 if self.simple else _nested(edit)) for edit in edits)
+        return sum(len(edit.items) + (0 if self.simple else _nested(edit)) for edit in edits)
 
     @property
     def any_change(self) -> bool:
@@ -123,7 +146,8 @@ class ModelEdit:
 def _nested(edit: GraphEdit) -> int:
     """The nodes in subgraphs that have no edit of their own: those of new nodes."""
     known = {id(child.graph) for child in edit.children}
-    holders = [node for node in edit.nodes if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain))]
+    looked_into = [node for node in edit.items if not isinstance(node, bytes)]
+    holders = [node for node in looked_into if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain))]
     graphs = [graph for node in holders for _, _, graph in subgraphs(node)]
     return sum(_size(graph) for graph in graphs if id(graph) not in known)
 

@@ -100,7 +100,7 @@ class Engine:
     # ---- graphs
 
     def _graph(self, scope: Scope) -> None:
-        nodes = scope.edit.nodes
+        items = scope.edit.items
         fates: dict[tuple[str, str], tuple[Fate, int]] = {}
         for index, node in enumerate(scope.graph.node):
             operator = node.domain, node.op_type
@@ -110,7 +110,7 @@ class Engine:
                 fates[operator] = self._fate(domain, node.op_type, opset), opset
             fate, opset = fates[operator]
             if fate is _STAYS:
-                nodes.append(node)
+                items.append(node)
             else:
                 self._node(index, node, opset, fate, scope)
         if scope.parent is not None:
@@ -135,7 +135,7 @@ class Engine:
             scope.edit.dropped.add(tensor.name)
             aliases.append(NodeProto(op_type="Identity", input=[moved.name], output=[tensor.name]))
         if aliases:
-            scope.edit.nodes[:0] = aliases
+            scope.edit.items[:0] = aliases
             scope.edit.changed = True
 
     def _fate(self, domain: str, operator: str, opset: int) -> Fate:
@@ -182,7 +182,7 @@ class Engine:
             if fate.may_hold_graphs:
                 scope.edit.children += self._children(index, node, scope)
             if fate.rule is None or self._is_legal(node, fate, scope):
-                scope.edit.nodes.append(node)
+                scope.edit.items.append(node)
                 if fate.rule is not None and not fate.rule.infers:
                     scope.keep_types(node)
             else:
@@ -241,7 +241,7 @@ class Engine:
         except Refuse as refuse:
             if not self._fold(source, scope):
                 self._refuse(source, carried.crossing, refuse, scope)
-                scope.edit.nodes.append(source)
+                scope.edit.items.append(source)
             return
         work, edit = self._work, scope.edit
         for step in carried.steps:
@@ -250,19 +250,21 @@ class Engine:
         if carried.unknown:
             self._assume(source, carried.unknown, scope)
         adapter = carried.steps[0].rewrite if carried.steps else ""
-        self.rewrites.append(Rewrite(source, adapter, carried.nodes))
         used = carried.used if opsets.AI_ONNX in scope.imports else None
         if used is None:
             used = self._look_into(carried, scope)
+            carried.lost = [name for name in source.input if name and name not in used]
         self.session.used |= used
-        work.lost += [name for name in source.input if name and name not in used]
-        edit.nodes += carried.nodes
+        work.lost += carried.lost
+        self.rewrites.append(Rewrite(source, adapter, carried.nodes))
+        edit.items += carried.nodes
         edit.changed = True
 
     def _look_into(self, carried: Carried, scope: Scope) -> set[str]:
         """Does for each new node what its graph needs; what the nodes use."""
         used: set[str] = set()
-        for node in carried.nodes:
+        carried.nodes = nodes = edits.messages(carried.nodes)
+        for node in nodes:
             ending = self.carrier.ending(node)
             if ending.plain and opsets.AI_ONNX in scope.imports:
                 used.update(node.input)
@@ -296,7 +298,7 @@ class Engine:
         if not scope.become_constant(node.output[0], array):
             constant = scope.share(array, f"{name_of(node)}/constant")
             self.session.used.add(constant)
-            scope.edit.nodes.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
+            scope.edit.items.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
         self._work.lost += (*node.input, node.output[0])
         scope.edit.changed = True
         return True

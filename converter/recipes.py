@@ -9,6 +9,7 @@ names, and nobody is asked again.
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from onnx import AttributeProto, NodeProto
@@ -16,15 +17,18 @@ from onnx import AttributeProto, NodeProto
 from onnx_convert import opsets
 from onnx_convert.facts import name_of
 from onnx_convert.types import spelled
+from onnx_convert.wire import BYTES, text_value, varint
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy
     from onnx import TypeProto
 
     from onnx_convert.report import Step
     from onnx_convert.scope import Scope
 
-Key = tuple[object, ...]
+Key = tuple[int, int, object, bool, bytes]  # opset, inputs, which names are the same, has it a name, the rest
 Question = tuple[str, str]  # what is asked, and the name of the value
 
 _PLAIN: Final = frozenset(
@@ -38,6 +42,9 @@ _PLAIN: Final = frozenset(
     )
 )
 _KEPT: Final = 8  # recipes whose nodes differ in the answers alone
+_INPUT, _OUTPUT, _NAME = (
+    varint(NodeProto.DESCRIPTOR.fields_by_name[field].number << 3 | BYTES) for field in ("input", "output", "name")
+)
 
 
 class Listener:
@@ -61,53 +68,76 @@ class Listener:
             self.general = False
 
 
-class _Template(NamedTuple):
-    """A node to write: operator and attributes as a message, the rest as places in the list of all names there are."""
+class Subject(NamedTuple):
+    """A node taken apart. Two nodes of the same key differ only in their names and in what is their own."""
 
-    message: bytes
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
-    name: str  # the ending of its own
+    key: Key
+    base: str  # how people find it
+    names: list[str]  # of its inputs and outputs
+    values: list[bytes]  # the same as values of fields
+    own: bytes  # the fields that it shares with no other node: name, doc string, metadata
 
 
 class _Recipe(NamedTuple):
-    """The names of a node that follows it are, in this order: its inputs and outputs, "", the names of the constants,
-    and new ones with these endings."""
+    """Every new node is a choice of pieces. These are, in this order: the literal ones, what is the subject's own, the
+    names of its inputs and outputs, "", the names of the constants, and new names with these endings."""
 
     answers: tuple[tuple[str, int, Any], ...]
+    literals: tuple[bytes, ...]
     constants: tuple[numpy.ndarray[Any, Any], ...]
     endings: tuple[str, ...]
-    templates: tuple[_Template, ...]
-    bearer: int  # the node that keeps the name, the doc string and the metadata of the source node
-    own_domain: bool  # which is of the same domain
+    choices: tuple[Callable[[list[bytes]], tuple[bytes, ...]], ...]
     steps: tuple[Step, ...]
-    used: tuple[int, ...] | None
+    plain: bool
+    used: tuple[int, ...]  # by the new nodes, of the names
+    lost: tuple[int, ...]  # inputs that the new nodes do not use
 
 
 class Followed(NamedTuple):
-    """What a node became. `used` are the values that the new nodes use and do not make themselves; None if the nodes
-    are not plain, and have to be looked into."""
+    """What a node became: new nodes, serialised. `used` are the values that they use and do not make themselves; None
+    if they are not plain, and have to be looked into. `lost` are inputs that they do not use."""
 
-    nodes: list[NodeProto]
+    nodes: list[bytes]
     steps: tuple[Step, ...]
     used: set[str] | None
+    lost: list[str]
 
 
-def names_of(node: NodeProto) -> list[str]:
-    """Its inputs and outputs."""
-    return [*node.input, *node.output]
-
-
-def key_of(node: NodeProto, names: list[str], opset: int) -> Key | None:
-    """What two nodes must have in common; None for a node that is one of its kind, with a subgraph or a tensor."""
-    attributes = []
-    for attribute in node.attribute:
-        if attribute.type not in _PLAIN or attribute.ref_attr_name:
-            return None
-        attributes.append(attribute.SerializeToString())
+def subject_of(node: NodeProto, opset: int) -> Subject | None:
+    """A node taken apart; None for one that is one of its kind: with a subgraph, say."""
+    if not opsets.is_simple(node.op_type, node.domain) and any(a.type not in _PLAIN for a in node.attribute):
+        return None
+    names: list[str] = node.input[:]  # an iterator costs more than a list
+    inputs = len(names)
+    names += node.output[:]
+    values = [text_value(name) for name in names]
+    parts: list[bytes] = []
+    for value in values[:inputs]:
+        parts += (_INPUT, value)
+    for value in values[inputs:]:
+        parts += (_OUTPUT, value)
+    own, name = b"", node.name
+    if name or node.HasField("name"):  # an empty one may be stated
+        own = _NAME + text_value(name)
+        parts.append(own)
+    if node.doc_string or node.metadata_props:
+        own += NodeProto(doc_string=node.doc_string, metadata_props=node.metadata_props).SerializeToString()
+        node = _without(node, "doc_string", "metadata_props")
+    data: bytes = node.SerializeToString()
+    head = b"".join(parts)
+    if not data.startswith(head):
+        return None
     usual = len(set(names)) == len(names) and "" not in names
     pattern = len(names) if usual else tuple(names.index(name) if name else -1 for name in names)
-    return node.op_type, node.domain, opset, len(node.input), pattern, bool(node.name), *attributes
+    return Subject((opset, inputs, pattern, bool(name), data[len(head) :]), name or name_of(node), names, values, own)
+
+
+def _without(node: NodeProto, *fields: str) -> NodeProto:
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    for field in fields:
+        copy.ClearField(field)
+    return copy
 
 
 class Recipes:
@@ -116,20 +146,19 @@ class Recipes:
     def __init__(self) -> None:
         self._by_key: dict[Key, list[_Recipe]] = {}
 
-    def follow(self, key: Key, node: NodeProto, names: list[str], scope: Scope) -> Followed | None:
+    def follow(self, subject: Subject, scope: Scope) -> Followed | None:
         """What the node becomes, if one like it was rewritten before and got the answers that this one would get."""
-        for recipe in self._by_key.get(key, ()):
+        for recipe in self._by_key.get(subject.key, ()):
             for what, place, answer in recipe.answers:
-                if scope.ask(what, names[place]) != answer:
+                if scope.ask(what, subject.names[place]) != answer:
                     break
             else:
-                return _write(recipe, node, names, scope)
+                return _write(recipe, subject, scope)
         return None
 
     def learn(
         self,
-        key: Key,
-        node: NodeProto,
+        subject: Subject,
         written: list[NodeProto],
         bearer: NodeProto | None,
         steps: list[Step],
@@ -139,28 +168,31 @@ class Recipes:
         plain: bool,
     ) -> None:
         """Remembers what became of a node, unless that depends on more than was taken down."""
-        recipes = self._by_key.setdefault(key, [])
+        recipes = self._by_key.setdefault(subject.key, [])
         if not listener.general or len(recipes) >= _KEPT:
             return
-        base = name_of(node)
-        own = [*names_of(node), ""]
+        own = [*subject.names, ""]
         used = dict.fromkeys(name for new in written for name in (*new.input, *new.output) if name not in own)
         constants = {name: array for name in used if (array := scope.new_constant(name)) is not None}
         fresh = [name for name in used if name not in constants]
-        if not all(name.startswith(base) for name in fresh):
+        named = [new.name for new in written if new is not bearer and new.name]
+        if not all(name.startswith(subject.base) for name in (*fresh, *named)):
             return
-        every = [*own, *constants, *fresh]
-        templates = [
-            _Template(
-                NodeProto(op_type=new.op_type, domain=new.domain or None, attribute=new.attribute).SerializeToString(),
-                tuple(every.index(name) for name in new.input),
-                tuple(every.index(name) for name in new.output),
-                new.name[len(base) :],
-            )
-            for new in written
-        ]
-        made = {place for template in templates for place in template.outputs}
-        taken = {place for template in templates for place in template.inputs}
+        every = [*own, *constants, *fresh, *named]
+        literals = [_INPUT, _OUTPUT, _NAME, *(_meaning(new, keeps=new is bearer) for new in written)]
+        first = len(literals) + 1  # of the names among the pieces
+        choices = []
+        for index, new in enumerate(written):
+            chosen = [piece for name in new.input for piece in (0, first + every.index(name))]
+            chosen += [piece for name in new.output for piece in (1, first + every.index(name))]
+            if new is bearer:
+                chosen.append(len(literals))
+            elif new.name:
+                chosen += (2, first + every.index(new.name))
+            choices.append(itemgetter(*chosen, 3 + index))
+        made = {name for new in written for name in new.output}
+        taken = {name for new in written for name in new.input} - made - {""}
+        inputs = subject.key[1]
         answers = [
             (what, own.index(name), answer)
             for (what, name), answer in listener.answers.items()
@@ -169,13 +201,14 @@ class Recipes:
         recipes.append(
             _Recipe(
                 tuple(answers),
+                tuple(literals),
                 tuple(constants.values()),
-                tuple(name[len(base) :] for name in fresh),
-                tuple(templates),
-                next((index for index, new in enumerate(written) if new is bearer), -1),
-                bearer is not None and opsets.normalise(bearer.domain) == opsets.normalise(node.domain),
+                tuple(name[len(subject.base) :] for name in (*fresh, *named)),
+                tuple(choices),
                 tuple(steps),
-                tuple(taken - made) if plain else None,
+                plain,
+                tuple(every.index(name) for name in taken),
+                tuple(place for place, name in enumerate(subject.names[:inputs]) if name and name not in taken),
             )
         )
 
@@ -185,33 +218,23 @@ def _tells(kind: TypeProto | None, spelling: str) -> bool:
     return kind is not None and spelled(kind) == spelling
 
 
-def _write(recipe: _Recipe, node: NodeProto, names: list[str], scope: Scope) -> Followed:
-    base = name_of(node)
-    fresh = scope.session.names.fresh
-    every = [*names, ""]
-    for array in recipe.constants:
-        every.append(scope.share(array, f"{base}/constant"))
-    for ending in recipe.endings:
-        every.append(fresh(base + ending))
-    written = []
-    for index, template in enumerate(recipe.templates):
-        if index == recipe.bearer:
-            new = NodeProto()
-            new.CopyFrom(node)
-            new.ClearField("input")
-            new.ClearField("output")
-            new.ClearField("attribute")
-            if not recipe.own_domain:
-                new.ClearField("domain")
-            new.MergeFromString(template.message)
-        else:
-            new = NodeProto.FromString(template.message)
-            if template.name:
-                new.name = fresh(base + template.name)
-        for place in template.inputs:  # one by one: names are few, and a list of them costs more
-            new.input.append(every[place])
-        for place in template.outputs:
-            new.output.append(every[place])
-        written.append(new)
-    used = {every[place] for place in recipe.used} if recipe.used is not None else None
-    return Followed(written, recipe.steps, used)
+def _meaning(node: NodeProto, *, keeps: bool) -> bytes:
+    """What a new node is apart from its names: operator and attributes, and all else that a bearer keeps but does not
+    own, as fields that the installed onnx does not know."""
+    if keeps:
+        rest: bytes = _without(node, "input", "output", "name", "doc_string", "metadata_props").SerializeToString()
+        return rest
+    new = NodeProto(op_type=node.op_type, domain=node.domain or None, attribute=node.attribute)
+    data: bytes = new.SerializeToString()
+    return data
+
+
+def _write(recipe: _Recipe, subject: Subject, scope: Scope) -> Followed:
+    base = subject.base
+    added = [scope.share(array, f"{base}/constant") for array in recipe.constants]
+    added += scope.session.names.all_fresh([base + ending for ending in recipe.endings])
+    pieces = [*recipe.literals, subject.own, *subject.values, b"\0", *map(text_value, added)]
+    nodes = [b"".join(choose(pieces)) for choose in recipe.choices]
+    names = [*subject.names, "", *added]
+    used = {names[place] for place in recipe.used} if recipe.plain else None
+    return Followed(nodes, recipe.steps, used, [names[place] for place in recipe.lost])

@@ -15,7 +15,7 @@ import onnx.shape_inference
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from onnx_convert import constants, legality, opsets
-from onnx_convert.edits import GraphEdit
+from onnx_convert.edits import GraphEdit, messages
 from onnx_convert.facts import used_names
 from onnx_convert.types import (
     elements_of,
@@ -29,7 +29,7 @@ from onnx_convert.types import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import numpy
     from onnx import FunctionProto
@@ -66,7 +66,7 @@ class Scope:
         self.edit = GraphEdit(graph, [])
         self._types: dict[str, TypeProto | None] = {}
         self._index: dict[str, tuple[NodeProto, int]] = {}
-        self._pending: list[tuple[list[NodeProto], Mapping[str, int]]] = []
+        self._pending: list[tuple[Sequence[NodeProto | bytes], Mapping[str, int]]] = []
         self._sources: dict[str, NodeProto | TensorProto | None] | None = None
         self._constants: dict[str, Array | None] = {}
         self._shared: dict[tuple[int, tuple[int, ...], bytes | tuple[Any, ...]], str] = {}
@@ -84,12 +84,12 @@ class Scope:
         """The nodes that adapters wrote, by their outputs, with the opset that each is written for."""
         while self._pending:
             nodes, versions = self._pending.pop()
-            for node in nodes:
+            for node in messages(nodes):
                 opset = versions.get(opsets.normalise(node.domain), 1)
                 self._index.update(dict.fromkeys(node.output, (node, opset)))
         return self._index
 
-    def wrote_alike(self, nodes: list[NodeProto], versions: Mapping[str, int]) -> None:
+    def wrote_alike(self, nodes: Sequence[NodeProto | bytes], versions: Mapping[str, int]) -> None:
         """Takes note of nodes that were written by a recipe: nobody will ask about their values, as a rule."""
         self._pending.append((nodes, versions))
 

@@ -29,6 +29,13 @@ class Names:
         self._new.add(name)
         return name
 
+    def all_fresh(self, wanted: list[str]) -> list[str]:
+        """The same for several names at once."""
+        if self._taken.isdisjoint(wanted) and self._new.isdisjoint(wanted) and len(set(wanted)) == len(wanted):
+            self._new.update(wanted)
+            return wanted
+        return [self.fresh(name) for name in wanted]
+
 
 class Session:
     """What all scopes of one conversion share."""

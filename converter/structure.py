@@ -88,7 +88,7 @@ def _body(
     census.nodes += len(body.node)
     if isinstance(body, GraphProto):
         census.graphs.append(body)
-    nodes = list(body.node)
+    nodes = body.node[:]
     census.held.append(nodes)
     for node in nodes:
         names.add(node.name)
@@ -100,11 +100,10 @@ def _body(
             holds[operator] = opsets.may_hold_graphs(node.op_type, domain)
         if holds[operator]:
             holders.append(node)
-        for name in node.input:
+        for name in node.input[:]:  # an iterator costs more than a list
             if name not in seen and not any(name in around for around in outer):
                 early.append((node, name))
-        outputs = node.output
-        for name in outputs if len(outputs) != 1 else (outputs[0],):  # an iterator costs more than a tuple
+        for name in node.output[:]:
             if name not in seen:
                 seen.add(name)
             elif name:

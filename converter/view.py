@@ -15,7 +15,9 @@ import onnx.shape_inference
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from onnx_convert import constants, opsets
+from onnx_convert.edits import function_key, pack, stamp
 from onnx_convert.facts import subgraphs
+from onnx_convert.wire import BYTES, prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
 LIFTED: Final = "onnx_convert.view.{}"
+_GRAPH: Final = ModelProto.DESCRIPTOR.fields_by_name["graph"].number << 3 | BYTES
 
 
 class _Builder:
@@ -59,7 +62,8 @@ class _Builder:
             for index in reversed(range(len(target.input))):
                 if target.input[index].name in edit.dropped:
                     del target.input[index]
-        self.nodes(target, source, edit)
+        if not (main and self.simple):
+            self.nodes(target, source, edit)
 
     def _initializers(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
         """Those that are small, and what stands in for the others."""
@@ -104,11 +108,8 @@ class _Builder:
 
         Each node of the source keeps its place, counted from the end: what it takes more stands in front of all.
         """
-        if self.simple and edit:
-            target.MergeFromString(edit.packed)
-            return
         if self.simple:
-            target.node.extend(source.node)
+            target.MergeFromString(self.packed(source, edit))
             return
         children = {id(child.graph): child for child in edit.children} if edit else {}
         run: list[NodeProto] = []
@@ -133,6 +134,10 @@ class _Builder:
             behind = list(target.node)
             del target.node[:]
             target.node.extend([*front, *behind])
+
+    def packed(self, source: Body, edit: GraphEdit | None) -> bytes:
+        """All nodes, serialised, where they are simple."""
+        return edit.packed if edit else pack(source, source.node[:])
 
     def _constant(self, node: NodeProto, tensor: TensorProto) -> list[NodeProto]:
         small = self._small(tensor)
@@ -199,12 +204,10 @@ def _filled(output: str, dtype: int, dims: list[int]) -> list[NodeProto]:
     ]
 
 
-def build(
+def serialised(
     model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto], *, simple: bool
-) -> ModelProto:
+) -> bytes:
     """The view of a model, as it is or as it will be after an edit; `simple` says that all its nodes are."""
-    from onnx_convert.edits import function_key, stamp
-
     builder = _Builder(read, simple=simple)
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=edit.ir_version if edit else model.ir_version or 3)
@@ -224,7 +227,11 @@ def build(
         stamp(view, edit.opsets, edit.graph)
     if not view.opset_import:
         view.opset_import.add(domain="", version=1)  # IR versions 1 and 2 have no imports
-    return view
+    data: bytes = view.SerializeToString()
+    if not simple:
+        return data
+    nodes = builder.packed(model.graph, edit.graph if edit else None)
+    return b"".join((data, prefix(_GRAPH, len(nodes)), nodes))  # a message that is given in two parts is one
 
 
 def infer(view: ModelProto) -> GraphProto:
@@ -235,16 +242,16 @@ def infer(view: ModelProto) -> GraphProto:
         return view.graph
 
 
-def infer_strictly(view: bytes) -> GraphProto:
-    """The main graph of a serialised view, inferred; raises what is wrong.
+def infer_strictly(view: bytes, *, check_type: bool = True) -> GraphProto:
+    """The main graph of a serialised view, inferred; raises what is wrong, the dtypes that nodes take included.
 
     Inference takes some integers for shapes that are none, and fails where two of them are added: what passes without
     a look at elements is right.
     """
     try:
-        return onnx.shape_inference.infer_shapes(view, check_type=True, strict_mode=True, data_prop=True).graph
+        return onnx.shape_inference.infer_shapes(view, check_type=check_type, strict_mode=True, data_prop=True).graph
     except Exception:  # C++ errors come as several unrelated types
-        return onnx.shape_inference.infer_shapes(view, check_type=True, strict_mode=True, data_prop=False).graph
+        return onnx.shape_inference.infer_shapes(view, check_type=check_type, strict_mode=True, data_prop=False).graph
 
 
 def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], *, simple: bool) -> GraphProto:
@@ -253,11 +260,11 @@ def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], 
     What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
     what inference finds itself counts.
     """
-    serialised = build(model, None, read, simple=simple).SerializeToString()  # the view itself is not needed any more
+    view = serialised(model, None, read, simple=simple)
     try:
-        return infer_strictly(serialised)
+        return infer_strictly(view, check_type=False)  # which is for the result's check to see
     except Exception:  # C++ errors come as several unrelated types
-        source = ModelProto.FromString(serialised)
+        source = ModelProto.FromString(view)
         foreign = {
             name
             for node in source.graph.node

@@ -103,6 +103,7 @@ def joined(pieces: Iterable[Piece]) -> bytes:
     return b"".join(p if isinstance(p, bytes) else p.source.read(p.start, p.stop) for p in pieces)
 
 
+@lru_cache(maxsize=4096)
 def varint(number: int) -> bytes:
     """The number (not negative) in groups of seven bits, the lowest first."""
     out = bytearray()
@@ -117,6 +118,12 @@ def varint(number: int) -> bytes:
 def prefix(tag: int, size: int) -> bytes:
     """What stands before a field of so many bytes."""
     return varint(tag) + varint(size)
+
+
+def text_value(text: str) -> bytes:
+    """A text as it stands behind its tag."""
+    data = text.encode()
+    return varint(len(data)) + data
 
 
 def read_varint(buffer: bytes, index: int) -> tuple[int, int]:
