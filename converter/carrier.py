@@ -22,7 +22,7 @@ from onnx_convert.sandwich import wrap
 from onnx_convert.site import Node, Refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from onnx import FunctionProto, NodeProto
 
@@ -53,8 +53,8 @@ class Carried:
     inlined: set[FunctionKey] = field(default_factory=set)
     unknown: list[str] = field(default_factory=list)  # values whose dtype had to be assumed to be legal
     crossing: Crossing | None = None
-    used: set[str] | None = None  # by the new nodes, without what they make; None if nobody knows yet
-    lost: list[str] = field(default_factory=list)  # inputs that the new nodes do not use, where `used` tells
+    used: Collection[str] | None = None  # new constants that the new nodes use; None if nobody knows yet
+    lost: Sequence[str] = ()  # inputs that the new nodes do not use, where `used` tells
     bearer: NodeProto | None = None  # the node that carries the meaning on, with name, doc string and metadata
 
 

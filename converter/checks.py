@@ -9,6 +9,7 @@ ours. A finding that the source has too is the source's and only a warning.
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import onnx
@@ -16,14 +17,14 @@ import onnx.checker
 import onnx.shape_inference
 from onnx import GraphProto, ValueInfoProto
 
-from onnx_convert import facts, view
+from onnx_convert import view
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from onnx import ModelProto, TensorProto
+    from onnx import ModelProto, TensorProto, TypeProto
 
     from onnx_convert.edits import ModelEdit, Rewrite
     from onnx_convert.facts import Facts
@@ -71,19 +72,35 @@ def check(
                 raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
     if inferred is None or known is None:
         return
-    rewritten = [(name, rewrite) for rewrite in rewrites for name in rewrite.source.output]
-    now = facts.values_of(inferred, {name for name, _ in rewritten})
     outputs = {value.name for value in model.graph.output}
-    for name, by in rewritten:
-        before_type, found = known.type_of(name), now.get(name)
-        if before_type is None or name in edit.graph.forgotten or (found is not None and found.type == before_type):
+    for name, by, before_type, found in _changed(inferred, rewrites, known):
+        if name in edit.graph.forgotten:
             continue
-        if contradicts(found and found.type, before_type) and not _is_overcounted(model, name):
+        if contradicts(found, before_type) and not _is_overcounted(model, name):
             raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
-        if is_vaguer(found and found.type, before_type) and by.makes(name):
+        if is_vaguer(found, before_type) and by.makes(name):
             (edit.graph.refined if name in outputs else edit.graph.value_info).append(
                 ValueInfoProto(name=name, type=nameless(before_type))
             )
+
+
+def _changed(
+    inferred: GraphProto, rewrites: list[Rewrite], known: Facts
+) -> Iterator[tuple[str, Rewrite, TypeProto, TypeProto | None]]:
+    """The outputs of rewritten nodes of which inference now finds something else: who rewrote the node, what was known,
+    and what is found."""
+    expected = {name: rewrite for rewrite in rewrites for name in rewrite.source.output[:]}
+    for value in chain(inferred.output, inferred.value_info):
+        by = expected.pop(value.name, None)
+        if by is None:
+            continue
+        before, found = known.type_of(value.name), value.type
+        if before is not None and found != before:
+            yield value.name, by, before, found
+    for name, by in expected.items():
+        before = known.type_of(name)
+        if before is not None:
+            yield name, by, before, None
 
 
 def _is_overcounted(model: ModelProto, name: str) -> bool:

@@ -7,7 +7,6 @@ model is only read: what is to change is returned as an edit.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -41,7 +40,7 @@ _DONE: Final = "\0at the target:"
 class Work:
     """What came of one body, the main graph or a function, with everything nested in it."""
 
-    steps: Counter[Step] = field(default_factory=Counter)
+    steps: list[Step] = field(default_factory=list)  # each as often as it was gone
     refusals: list[Refusal] = field(default_factory=list)
     assumed: list[str] = field(default_factory=list)
     unknown: bool = False  # a refusal may go away if the facts of a call are known
@@ -244,8 +243,7 @@ class Engine:
                 scope.edit.items.append(source)
             return
         work, edit = self._work, scope.edit
-        for step in carried.steps:
-            work.steps[step] += 1
+        work.steps += carried.steps
         work.inlined |= carried.inlined
         if carried.unknown:
             self._assume(source, carried.unknown, scope)
@@ -254,7 +252,7 @@ class Engine:
         if used is None:
             used = self._look_into(carried, scope)
             carried.lost = [name for name in source.input if name and name not in used]
-        self.session.used |= used
+        self.session.used.update(used)
         work.lost += carried.lost
         self.rewrites.append(Rewrite(source, adapter, carried.nodes))
         edit.items += carried.nodes

@@ -10,8 +10,7 @@ from onnx import AttributeProto, GraphProto, ValueInfoProto
 from onnx_convert import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from collections.abc import Set as AbstractSet
+    from collections.abc import Callable, Iterator, Sequence
 
     from onnx import NodeProto, TensorProto, TypeProto
 
@@ -24,52 +23,49 @@ class Facts:
         self._load: Callable[[], GraphProto | None] | None = load
         self._size = size
         self._graph: GraphProto | None = None
-        self._values: dict[str, ValueInfoProto] | None = None
+        self._stated: list[tuple[Sequence[ValueInfoProto], dict[str, int]]] | None = None
 
     @property
-    def values(self) -> dict[str, ValueInfoProto]:
-        """Every value of the graph of which something is stated."""
-        if self._values is None:
+    def stated(self) -> list[tuple[Sequence[ValueInfoProto], dict[str, int]]]:
+        """What the graph states of its values, and where by name; what comes first counts.
+
+        Places are kept instead of messages: few are ever asked for, and each one in hand costs as much as it holds.
+        """
+        if self._stated is None:
             load, self._load = self._load, None  # which mostly leads back here
-            self._graph = load() if load is not None else None
-            self._values = values_of(self._graph) if self._graph is not None else {}
-        return self._values
+            self._graph = graph = load() if load is not None else None
+            self._stated = []
+            if graph is not None:
+                constants = [_stated(tensor) for tensor in graph.initializer]
+                for values in (graph.input, graph.output, graph.value_info, constants):
+                    self._stated.append((values, {value.name: place for place, value in enumerate(values)}))
+        return self._stated
 
     @property
     def asked(self) -> bool:
         """Whether anybody had to know."""
-        return self._values is not None
+        return self._stated is not None
 
     def type_of(self, name: str) -> TypeProto | None:
         """The type of a value of this graph (not of one around it), as far as it is known."""
-        value = self.values.get(name)
-        return value.type if value is not None and value.type.WhichOneof("value") else None
+        for values, places in self.stated:
+            if name in places:
+                kind = values[places[name]].type
+                return kind if kind.WhichOneof("value") else None
+        return None
 
     def child(self, index: int, attribute: int, position: int, size: int) -> Facts:
         """The facts of a subgraph: that of the node at `index`, its attribute, and the graph's place in it."""
 
         def load() -> GraphProto | None:
-            if not self.values and self._graph is None:
+            if not self.stated or self._graph is None:
                 return None
-            assert self._graph is not None
             node = self._graph.node[index + len(self._graph.node) - self._size]
             held = node.attribute[attribute]
             graph: GraphProto = held.g if held.type == AttributeProto.GRAPH else held.graphs[position]
             return graph
 
         return Facts(load, size)
-
-
-def values_of(graph: GraphProto, wanted: AbstractSet[str] | None = None) -> dict[str, ValueInfoProto]:
-    """What a graph states of each value, by name: its inputs, outputs, value_info and initializers; of all values, or
-    of those that are wanted."""
-    found = {tensor.name: _stated(tensor) for tensor in graph.initializer if wanted is None or tensor.name in wanted}
-    for values in (graph.value_info, graph.output, graph.input):
-        if wanted is None:
-            found.update({value.name: value for value in values})
-        else:
-            found.update({name: value for value in values if (name := value.name) in wanted})
-    return found
 
 
 def _stated(tensor: TensorProto) -> ValueInfoProto:

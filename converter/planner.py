@@ -140,7 +140,7 @@ class Planner:
                     self.report.refusals.append(Refusal(key[1], key[0], "", 0, opsets.DOWN, reason, remedy))
 
     def _take(self, work: Work) -> None:
-        self.report.steps += work.steps
+        self.report.steps.update(work.steps)
         self.report.refusals += work.refusals
         self.report.assumed += work.assumed
         self._inlined |= work.inlined

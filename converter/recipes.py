@@ -20,7 +20,7 @@ from onnx_convert.types import spelled
 from onnx_convert.wire import BYTES, text_value, varint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     import numpy
     from onnx import TypeProto
@@ -89,17 +89,16 @@ class _Recipe(NamedTuple):
     choices: tuple[Callable[[list[bytes]], tuple[bytes, ...]], ...]
     steps: tuple[Step, ...]
     plain: bool
-    used: tuple[int, ...]  # by the new nodes, of the names
     lost: tuple[int, ...]  # inputs that the new nodes do not use
 
 
 class Followed(NamedTuple):
-    """What a node became: new nodes, serialised. `used` are the values that they use and do not make themselves; None
-    if they are not plain, and have to be looked into. `lost` are inputs that they do not use."""
+    """What a node became: new nodes, serialised. `used` are the new constants that they use; None if the nodes are not
+    plain, and have to be looked into. `lost` are inputs that they do not use."""
 
     nodes: list[bytes]
     steps: tuple[Step, ...]
-    used: set[str] | None
+    used: Collection[str] | None
     lost: list[str]
 
 
@@ -190,8 +189,7 @@ class Recipes:
             elif new.name:
                 chosen += (2, first + every.index(new.name))
             choices.append(itemgetter(*chosen, 3 + index))
-        made = {name for new in written for name in new.output}
-        taken = {name for new in written for name in new.input} - made - {""}
+        taken = {name for new in written for name in new.input}
         inputs = subject.key[1]
         answers = [
             (what, own.index(name), answer)
@@ -207,7 +205,6 @@ class Recipes:
                 tuple(choices),
                 tuple(steps),
                 plain,
-                tuple(every.index(name) for name in taken),
                 tuple(place for place, name in enumerate(subject.names[:inputs]) if name and name not in taken),
             )
         )
@@ -231,10 +228,16 @@ def _meaning(node: NodeProto, *, keeps: bool) -> bytes:
 
 def _write(recipe: _Recipe, subject: Subject, scope: Scope) -> Followed:
     base = subject.base
-    added = [scope.share(array, f"{base}/constant") for array in recipe.constants]
-    added += scope.session.names.all_fresh([base + ending for ending in recipe.endings])
-    pieces = [*recipe.literals, subject.own, *subject.values, b"\0", *map(text_value, added)]
+    constants = [scope.share(array, f"{base}/constant") for array in recipe.constants]
+    fresh = scope.session.names.all_fresh([base + ending for ending in recipe.endings])
+    pieces = [
+        *recipe.literals,
+        subject.own,
+        *subject.values,
+        b"\0",
+        *map(text_value, constants),
+        *map(text_value, fresh),
+    ]
     nodes = [b"".join(choose(pieces)) for choose in recipe.choices]
-    names = [*subject.names, "", *added]
-    used = {names[place] for place in recipe.used} if recipe.plain else None
-    return Followed(nodes, recipe.steps, used, [names[place] for place in recipe.lost])
+    lost = [subject.names[place] for place in recipe.lost]
+    return Followed(nodes, recipe.steps, constants if recipe.plain else None, lost)

@@ -53,7 +53,7 @@ class Session:
         self.names = names
         self.read = read
         self.took_ir3_initializer = False
-        self.used: set[str] = set()  # by nodes that adapters wrote
+        self.used: set[str] = set()  # by nodes that adapters wrote: new constants, and perhaps other values
         self._find_read = find_read
         self._read_names: set[str] | None = None
 

@@ -17,6 +17,7 @@ from texts import assert_same_numbers, defined_names, model, node_named, operato
 import onnx_convert
 import onnx_convert.adapters
 from onnx_convert import InternalError, RefusedError, opsets, registry
+from onnx_convert.carrier import Carrier
 from oracle import all_nodes, run
 
 DOWN, UP = opsets.DOWN, opsets.UP
@@ -631,6 +632,38 @@ def test_nodes_that_look_alike_are_each_rewritten_for_what_they_are(start: int, 
     if named:
         with_names(source)
     converted = onnx_convert.convert(source, to=stop, keep_functions=True).model
+    assert_same_numbers(source, converted)
+
+
+def test_nodes_alike_cost_one_visit_to_an_adapter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However they are called, whatever is noted on them; and each keeps what is its own, fields of the future too."""
+    source = model(
+        "(float[2,3,4] v0) => (float[2,3,4] v40) {"
+        + "".join(f"v{number + 1} = Softmax <axis = 1> (v{number}) " for number in range(40))
+        + "}",
+        12,
+    )
+    future = b"\xfa\x3f\x01?"  # field 1023
+    for number, node in enumerate(source.graph.node):
+        node.name = f"ünïcode {number}" if number % 2 else "x" * 200 + str(number)
+        if number % 3:
+            node.doc_string = f"line {number}"
+            node.metadata_props.add(key="stack", value=str(number))
+        node.MergeFromString(future)
+    crossed = []
+    cross = Carrier._cross
+    monkeypatch.setattr(Carrier, "_cross", lambda *given: crossed.append(given) or cross(*given))
+    converted = onnx_convert.convert(source, to=13).model
+    assert len(crossed) == 1
+    bearers = [node for node in converted.graph.node if node.op_type == "Softmax"]
+    assert len(bearers) == 40 and len(converted.graph.node) == 120
+    for before, after in zip(source.graph.node, bearers, strict=True):
+        assert (after.name, after.doc_string, after.metadata_props) == (
+            before.name,
+            before.doc_string,
+            before.metadata_props,
+        )
+        assert after.SerializeToString().endswith(future)
     assert_same_numbers(source, converted)
 
 

@@ -143,14 +143,16 @@ def rewrite(nodes: str, rounds: str, with_cpp: str) -> dict[str, float]:
 
 
 def scaling(nodes: str, rounds: str) -> dict[str, float]:
-    """The same nodes in one model and in ten, all results kept: as much work on as much data. (Ten times the same small
-    model would be work on what the processor has at hand; there, one strict inference alone is half as fast again.)"""
+    """The same nodes in one model and in ten, all results kept: as much work on as much data. Beside it what one strict
+    inference of them costs, which finds less at hand in a large model too, and is a good part of a conversion."""
     ten = [chain(int(nodes), 12, softmax=True) for _ in range(10)]
     one = chain(10 * int(nodes), 12, softmax=True)
     return medians(
         int(rounds),
         ten=lambda: [onnx_convert.convert(model, to=13) for model in ten],
         one=lambda: onnx_convert.convert(one, to=13),
+        infer_ten=lambda: [infer(model) for model in ten],
+        infer_one=lambda: infer(one),
     )
 
 
