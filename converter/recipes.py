@@ -42,6 +42,7 @@ _PLAIN: Final = frozenset(
     )
 )
 _KEPT: Final = 8  # recipes whose nodes differ in the answers alone
+_LARGE: Final = 1 << 16  # bytes; nodes of so many, with trees in their attributes, come one by one
 _INPUT, _OUTPUT, _NAME = (
     varint(NodeProto.DESCRIPTOR.fields_by_name[field].number << 3 | BYTES) for field in ("input", "output", "name")
 )
@@ -119,12 +120,12 @@ def subject_of(node: NodeProto, opset: int) -> Subject | None:
     if name or node.HasField("name"):  # an empty one may be stated
         own = _NAME + text_value(name)
         parts.append(own)
-    if node.doc_string or node.metadata_props:
+    if node.HasField("doc_string") or node.metadata_props:
         own += NodeProto(doc_string=node.doc_string, metadata_props=node.metadata_props).SerializeToString()
         node = _without(node, "doc_string", "metadata_props")
     data: bytes = node.SerializeToString()
     head = b"".join(parts)
-    if not data.startswith(head):
+    if not data.startswith(head) or len(data) > _LARGE:
         return None
     usual = len(set(names)) == len(names) and "" not in names
     pattern = len(names) if usual else tuple(names.index(name) if name else -1 for name in names)
