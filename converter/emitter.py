@@ -184,6 +184,8 @@ class Emitter:
                 self._record(NodeProto(op_type="Constant", output=[name], attribute=[held]), self._ai_onnx)
             if self.subject.proto.name:
                 new.name = names.fresh(f"{self._base}/{new.op_type}")
+            if not new.domain:
+                new.ClearField("domain")  # which ONNX text always states
             self._record(new, opset)
         values = tuple(Value(name, self.scope) for name in caller.output)
         return values[0] if len(values) == 1 else values
@@ -302,7 +304,10 @@ class Emitter:
             renamed[value.name] = name
         if self.meaning is None and renamed:
             self.meaning = bearer = made[next(iter(renamed))]
-            bearer.name, bearer.doc_string = node.name, node.doc_string
+            bearer.ClearField("name")
+            for field in ("name", "doc_string"):
+                if node.HasField(field):
+                    setattr(bearer, field, getattr(node, field))
             if getattr(node, "metadata_props", None):
                 bearer.metadata_props.extend(node.metadata_props)
         for new, _ in self.emitted:

@@ -179,7 +179,7 @@ class Recipes:
         if not all(name.startswith(subject.base) for name in (*fresh, *named)):
             return
         every = [*own, *constants, *fresh, *named]
-        literals = [_INPUT, _OUTPUT, _NAME, *(_meaning(new, keeps=new is bearer) for new in written)]
+        literals = [_INPUT, _OUTPUT, _NAME, *(_rest(new, bears=new is bearer) for new in written)]
         first = len(literals) + 1  # of the names among the pieces
         choices = []
         for index, new in enumerate(written):
@@ -216,14 +216,10 @@ def _tells(kind: TypeProto | None, spelling: str) -> bool:
     return kind is not None and spelled(kind) == spelling
 
 
-def _meaning(node: NodeProto, *, keeps: bool) -> bytes:
-    """What a new node is apart from its names: operator and attributes, and all else that a bearer keeps but does not
-    own, as fields that the installed onnx does not know."""
-    if keeps:
-        rest: bytes = _without(node, "input", "output", "name", "doc_string", "metadata_props").SerializeToString()
-        return rest
-    new = NodeProto(op_type=node.op_type, domain=node.domain or None, attribute=node.attribute)
-    data: bytes = new.SerializeToString()
+def _rest(node: NodeProto, *, bears: bool) -> bytes:
+    """What a new node is apart from its names, and, if it bears what is the subject's own, apart from that."""
+    own = ("doc_string", "metadata_props") if bears else ()
+    data: bytes = _without(node, "input", "output", "name", *own).SerializeToString()
     return data
 
 

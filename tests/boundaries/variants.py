@@ -217,11 +217,10 @@ def function(case: Case) -> Case | None:
     del graph.input[:]
     graph.input.extend(free)
     outputs = [v.name for v in graph.output]
-    body = helper.make_function(
-        LOCAL, "Twice", inputs, outputs, [*constants, *graph.node], [helper.make_opsetid("", opset)]
-    )
+    body = helper.make_function(LOCAL, "Twice", inputs, outputs, [*constants, *graph.node], list(model.opset_import))
     model.functions.append(body)
-    model.opset_import.append(helper.make_opsetid(LOCAL, 1))
+    if all(opset.domain != LOCAL for opset in model.opset_import):
+        model.opset_import.append(helper.make_opsetid(LOCAL, 1))
     del graph.value_info[:]
     again = [f"{name}_again" for name in outputs]
     calls = [

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node like one that was rewritten before is not thought about again, and must become what it would have become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onnx import AttributeProto, ModelProto, NodeProto, ValueInfoProto
+
+import onnx_convert
+from fuzz.trials import Trial, make
+from onnx_convert.recipes import Recipes
+
+COPIES = 4
+CHUNK = 50  # seeds
+
+
+@pytest.mark.parametrize("first", range(0, 500, CHUNK))
+def test_nodes_alike(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _compare_all(range(first, first + CHUNK), monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(500, 12_000, CHUNK))
+def test_more_nodes_alike(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _compare_all(range(first, first + CHUNK), monkeypatch)
+
+
+def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    followed = []
+    follow = Recipes.follow
+
+    def noting(*given: Any) -> Any:
+        answer = follow(*given)
+        followed.append(answer is not None)
+        return answer
+
+    for seed in seeds:
+        trial = make(seed)
+        model = _several(trial) if trial else None
+        if not trial or model is None:
+            continue
+        monkeypatch.setattr(Recipes, "follow", noting)
+        quickly = _outcome(model, trial)
+        monkeypatch.setattr(Recipes, "follow", lambda *given: None)
+        assert quickly == _outcome(model, trial), f"seed {seed}: {trial}"
+    assert any(followed)
+
+
+def _outcome(model: ModelProto, trial: Trial) -> Any:
+    """The converted model and how often which step was gone; the refusals where it cannot be converted."""
+    try:
+        conversion = onnx_convert.convert(model, to=trial.target, **trial.options)
+    except onnx_convert.RefusedError as error:
+        return error.refusals
+    return conversion.model, conversion.report.steps
+
+
+def _several(trial: Trial) -> ModelProto | None:
+    """The model with its nodes several times over, on the same inputs; half of them have notes of their own. None where
+    the nodes have subgraphs, in which each name would have to be another."""
+    source = trial.disguised().model
+    graph = source.graph
+    if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for node in graph.node for a in node.attribute):
+        return None
+    shared = {"", *(value.name for value in graph.input), *(tensor.name for tensor in graph.initializer)}
+    shared |= {tensor.values.name for tensor in graph.sparse_initializer}
+    model = ModelProto()
+    model.CopyFrom(source)
+    for field in ("node", "output", "value_info"):
+        model.graph.ClearField(field)
+    for number in range(COPIES):
+
+        def renamed(name: str, ending: str = f"_{number}") -> str:
+            return name if name in shared else name + ending
+
+        for node in graph.node:
+            new: NodeProto = model.graph.node.add()
+            new.CopyFrom(node)
+            new.input[:] = map(renamed, node.input)
+            new.output[:] = map(renamed, node.output)
+            new.name = renamed(node.name)
+            if number % 2:
+                new.doc_string = f"copy {number} of {node.name}"
+                new.metadata_props.add(key="copy", value=str(number))
+        for values, copies in ((graph.output, model.graph.output), (graph.value_info, model.graph.value_info)):
+            for value in values:
+                if value.name not in shared:
+                    copy: ValueInfoProto = copies.add()
+                    copy.CopyFrom(value)
+                    copy.name = renamed(value.name)
+    return model if model.graph.output else None
