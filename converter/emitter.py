@@ -25,7 +25,7 @@ from onnx import (
 from onnx_convert import constants, opsets
 from onnx_convert.attributes import attribute, set_attributes
 from onnx_convert.errors import InternalError
-from onnx_convert.facts import nothing_known, used_names
+from onnx_convert.facts import nothing_known, own_of, used_names
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
 from onnx_convert.scope import Scope
 from onnx_convert.site import Node, Value
@@ -305,11 +305,7 @@ class Emitter:
         if self.meaning is None and renamed:
             self.meaning = bearer = made[next(iter(renamed))]
             bearer.ClearField("name")
-            for field in ("name", "doc_string"):
-                if node.HasField(field):
-                    setattr(bearer, field, getattr(node, field))
-            if getattr(node, "metadata_props", None):
-                bearer.metadata_props.extend(node.metadata_props)
+            bearer.MergeFrom(own_of(node))
         for new, _ in self.emitted:
             for names in (new.input, new.output):
                 for index, name in enumerate(names):

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from onnx import AttributeProto, GraphProto, ValueInfoProto
+from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 
 from onnx_convert import opsets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from onnx import NodeProto, TensorProto, TypeProto
+    from onnx import TensorProto, TypeProto
+
+OWN: Final = ("name", "doc_string", "metadata_props")  # the fields of a node that do not depend on its operator
+_OPERATORS: Final = tuple(field.name for field in NodeProto.DESCRIPTOR.fields if field.name not in OWN)
 
 
 class Facts:
@@ -90,6 +93,16 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:
 def name_of(node: NodeProto) -> str:
     """How people find a node: by its name, or the name of its first output."""
     return node.name or next((name for name in node.output if name), "")
+
+
+def own_of(node: NodeProto) -> NodeProto:
+    """A message of what is the node's own, whatever its operator: name, doc string (any bytes) and metadata."""
+    own = NodeProto()
+    own.CopyFrom(node)
+    for field in _OPERATORS:
+        own.ClearField(field)
+    own.DiscardUnknownFields()
+    return own
 
 
 def nothing_known() -> Facts:

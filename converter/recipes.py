@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from onnx import AttributeProto, NodeProto
 
 from onnx_convert import opsets
-from onnx_convert.facts import name_of
+from onnx_convert.facts import OWN, name_of, own_of
 from onnx_convert.types import spelled
 from onnx_convert.wire import BYTES, text_value, varint
 
@@ -121,8 +121,8 @@ def subject_of(node: NodeProto, opset: int) -> Subject | None:
         own = _NAME + text_value(name)
         parts.append(own)
     if node.HasField("doc_string") or node.metadata_props:
-        own += NodeProto(doc_string=node.doc_string, metadata_props=node.metadata_props).SerializeToString()
-        node = _without(node, "doc_string", "metadata_props")
+        own = own_of(node).SerializeToString()
+        node = _without(node, *OWN[1:])
     data: bytes = node.SerializeToString()
     head = b"".join(parts)
     if not data.startswith(head) or len(data) > _LARGE:
@@ -218,8 +218,8 @@ def _tells(kind: TypeProto | None, spelling: str) -> bool:
 
 def _rest(node: NodeProto, *, bears: bool) -> bytes:
     """What a new node is apart from its names, and, if it bears what is the subject's own, apart from that."""
-    own = ("doc_string", "metadata_props") if bears else ()
-    data: bytes = _without(node, "input", "output", "name", *own).SerializeToString()
+    own = OWN if bears else OWN[:1]
+    data: bytes = _without(node, "input", "output", *own).SerializeToString()
     return data
 
 

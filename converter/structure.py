@@ -5,7 +5,7 @@ is onnx's checker's business."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto
 
@@ -53,7 +53,18 @@ def examine(model: ModelProto, where: str) -> Census:
             raise InvalidModelError(f"function {function.name} is defined twice", where=where)
         defined.add(function_key(function))
         _body(function, (), _imports(function), census, where, f"function {function.name}/")
+    _read(census, where)
     return census
+
+
+def _read(census: Census, where: str) -> None:
+    """Raises for a name that is no text, which protobuf hands out as bytes."""
+    names: list[Any] = [*census.names, *(graph.name for graph in census.graphs)]
+    try:
+        "".join(names)
+    except TypeError:
+        name = next(name for name in names if not isinstance(name, str))
+        raise InvalidModelError(f"the name {name!r} is not UTF-8", where=where) from None
 
 
 def _imports(holder: ModelProto | FunctionProto) -> set[str]:

@@ -667,6 +667,17 @@ def test_nodes_alike_cost_one_visit_to_an_adapter(monkeypatch: pytest.MonkeyPatc
     assert_same_numbers(source, converted)
 
 
+def test_doc_strings_may_be_any_bytes() -> None:
+    text = "(float[2,3,4] x) => (float[2,3,4] z) { y = Softmax <axis = 1> (x) z = Softmax <axis = 1> (y) }"
+    for start, stop in ((12, 13), (13, 12)):
+        source = model(text, start)
+        for node in source.graph.node:
+            node.doc_string = "Straesse"
+        source = ModelProto.FromString(source.SerializeToString().replace(b"ae", b"\xe4\xe4"))
+        converted = onnx_convert.convert(source, to=stop).model
+        assert converted.SerializeToString().count(b"Str\xe4\xe4sse") == 2
+
+
 # ---- refusals
 
 

@@ -37,6 +37,16 @@ def with_initializer_twice() -> ModelProto:
     return source
 
 
+def spelled_in_latin_1(name: str) -> ModelProto:
+    """A model in which a name is no UTF-8."""
+    source = model("(float[2,3] a_value) => (float[2,3] y) { y = Softmax <axis = 0> (a_value) }", 13)
+    source.graph.name = "a_graph"
+    source.graph.node[0].name = "a_node"
+    return ModelProto.FromString(
+        source.SerializeToString().replace(name.encode(), name.replace("a", "ä").encode("latin-1"))
+    )
+
+
 def called(*bodies: str, opset: int = 13) -> ModelProto:
     """A model that calls the first of some functions of the domain f, which import f as well."""
     heads = [f'<domain: "f", opset_import: ["" : {opset}, "f" : 1]> F{i} (x) => (y)' for i in range(len(bodies))]
@@ -87,6 +97,9 @@ def branch(node: str) -> str:
         (called("y = f.F0 (x)"), "function F0 calls itself"),
         (called("y = f.F1 (x)", "y = f.F2 (x)", "y = f.F0 (x)"), "function F0 calls itself"),
         (with_function_twice(), "function F0 is defined twice"),
+        (spelled_in_latin_1("a_node"), r"the name b'\xe4_node' is not UTF-8"),
+        (spelled_in_latin_1("a_graph"), r"the name b'\xe4_gr\xe4ph' is not UTF-8"),
+        (spelled_in_latin_1("a_value"), r"the name b'\xe4_v\xe4lue' is not UTF-8"),
     ],
 )
 @pytest.mark.parametrize("to", [9, 17])
