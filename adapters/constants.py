@@ -52,13 +52,13 @@ def scatter_sparse_elements(node: Node, op: Emitter) -> Value:
 @downgrade("Constant", at=9)
 def constant_to_initializer(node: Node, op: Emitter) -> Value:
     """What is no float becomes an initializer; in a function, which has none, a number is cast from double."""
-    dtype, scope, name = node.attr("value").data_type, node.scope, node.proto.output[0]
+    dtype = node.attr("value").data_type
     if dtype in _FLOATS:
         return op.same()
-    known = node.output().constant
-    hidden = known is None or (scope.is_function and (dtype == _STRING or bool((abs(known) > 2**53).any())))
-    outputs = [getattr(value, "name", value) for value in scope.graph.output]
-    if hidden or not (scope.is_function or scope.producer(name) is None or name in outputs):
+    known, in_function = node.output().constant, node.in_function
+    hidden = known is None or (in_function and (dtype == _STRING or bool((abs(known) > 2**53).any())))
+    outputs = [getattr(value, "name", value) for value in node.graph.output]
+    if hidden or not (in_function or node.output().maker is None or node.output().name in outputs):
         # Where it can, the engine puts an initializer of the same name in place of a constant that is refused.
         node.refuse("below opset 9 a Constant makes only floats", "inline the function that it is in", unknown=True)
     return op.const(known, dtype)

@@ -59,12 +59,7 @@ def one_shape_for_both_branches(node: Node, op: Emitter) -> Outcome:
 def _made_by(node: Node, branch: str) -> list[Sizes]:
     """The sizes of what a branch makes, as far as the model states or inference finds them."""
     graph: GraphProto = node.attr(branch)
-    place = next(i for i, attribute in enumerate(node.proto.attribute) if attribute.name == branch)
-    source = enumerate(node.scope.graph.node)
-    index = next((i for i, other in source if other.op_type == "If" and other.output == node.proto.output), None)
-    if index is None:
-        return [_sizes(value.type) for value in graph.output]
-    facts = node.scope.facts.child(index, place, 0, 0)
+    facts = node.within(branch)
     return [_sizes(facts.type_of(value.name) or value.type) for value in graph.output]
 
 
@@ -297,7 +292,7 @@ def _product(op: Emitter, sizes: Value) -> Value:
 
 def _fresh(op: Emitter, name: str) -> str:
     """A name that is nowhere in the model."""
-    return op.scope.session.names.fresh(f"{op.subject.operator}/{name}")
+    return op.fresh(f"{op.subject.operator}/{name}")
 
 
 def _copied(graph: GraphProto) -> GraphProto:

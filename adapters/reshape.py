@@ -79,10 +79,10 @@ def _doubtful(sizes: Shape | None, source: Shape) -> list[int] | None:
 
 def _leaves_one_open(node: Node) -> bool:
     """Whether the shape is put together with a -1, beside which there can be no 0."""
-    maker = node.scope.producer(node.input(1).name)
-    if maker is None or maker.op_type != "Concat":
+    maker = node.input(1).maker
+    if maker is None or maker.operator != "Concat":
         return False
-    return any((known := node.scope.constant(name)) is not None and -1 in known for name in maker.input)
+    return any((known := value.constant) is not None and -1 in known for value in maker.inputs if value)
 
 
 def _line(op: Emitter, shape: Value) -> Value:

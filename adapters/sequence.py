@@ -12,14 +12,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapters.shapes import BOOL
-from onnx_convert.opsets import normalise
 from onnx_convert.registry import downgrade
-from onnx_convert.site import Value
 from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node
+    from onnx_convert.site import Node, Value
 
 
 @downgrade("Identity", at=14)
@@ -43,11 +41,11 @@ def make_the_optional_again(node: Node, op: Emitter) -> Value:
     kind = optional.type
     if kind is None or not kind.HasField("optional_type"):
         return op.same()
-    maker = node.scope.producer(optional.name)
-    if maker is None or maker.op_type != "Optional" or normalise(maker.domain):
+    maker = optional.maker
+    if maker is None or maker.operator != "Optional" or maker.domain:
         node.refuse("its input is an optional, which Identity takes from opset 16 on", "leave the Identity out")
-    values = [Value(name, node.scope) for name in maker.input if name]
-    return op.Optional(*values, **{attribute.name: attribute for attribute in maker.attribute})
+    values = [value for value in maker.inputs if value]
+    return op.Optional(*values, **{attribute.name: attribute for attribute in maker.proto.attribute})
 
 
 @downgrade("OptionalGetElement", at=18)

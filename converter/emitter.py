@@ -314,6 +314,10 @@ class Emitter:
         for temporary, name in renamed.items():
             self.scope.renamed(temporary, name)
 
+    def fresh(self, wanted: str) -> str:
+        """A name that is nowhere in the model yet, for a graph that the adapter makes itself."""
+        return self.scope.session.names.fresh(wanted)
+
     # ---- what the rewrite promises
 
     def equivalent(self, because: str) -> None:

@@ -340,7 +340,7 @@ class Scope:
             known = tensor.data_location != TensorProto.EXTERNAL  # an in-memory model does not say where its data are
             found: Array | None = elements_of(tensor) if known else None
         else:
-            producer, imports = self._producer(name), self.imports
+            producer, imports = self.producer(name), self.imports
             if name in self._written:
                 producer, opset = self._written[name]
                 imports = {**imports, opsets.normalise(producer.domain): opset}
@@ -378,13 +378,13 @@ class Scope:
         """What a name of this graph comes from: a node, an initializer that is constant, or None."""
         return self._find_sources().get(name)
 
+    def looked_around(self) -> None:
+        """Takes note that what becomes of the node at hand depends on other nodes too."""
+        if self.listener is not None:
+            self.listener.general = False
+
     def producer(self, name: str) -> NodeProto | None:
         """The source node of this graph that makes a value."""
-        if self.listener is not None:
-            self.listener.general = False  # what an adapter makes of a node cannot be taken down
-        return self._producer(name)
-
-    def _producer(self, name: str) -> NodeProto | None:
         source = self._find_sources().get(name)
         return source if isinstance(source, NodeProto) else None
 

@@ -15,13 +15,14 @@ from onnx import AttributeProto
 from onnx_convert import opsets
 from onnx_convert.attributes import KIND_NUMBERS, attribute_value
 from onnx_convert.errors import InvalidModelError
-from onnx_convert.facts import name_of
+from onnx_convert.facts import name_of, nothing_known
 from onnx_convert.types import elements_of, size
 
 if TYPE_CHECKING:
     import numpy
-    from onnx import NodeProto, TypeProto
+    from onnx import FunctionProto, GraphProto, NodeProto, TypeProto
 
+    from onnx_convert.facts import Facts
     from onnx_convert.scope import Scope
 
     Dim = int | str | None
@@ -97,6 +98,17 @@ class Value:
         return self.scope.constant(self.name)
 
     @property
+    def maker(self) -> Node | None:
+        """The node of the model that makes it, in its graph or one around it. None for an input, an initializer, and
+        what an adapter wrote. What becomes of a node that asks is nothing that others like it could follow."""
+        scope = self.scope
+        scope.looked_around()
+        while scope.parent is not None and not scope.defines(self.name):
+            scope = scope.parent
+        proto = scope.producer(self.name)
+        return Node(proto, scope, scope.imports.get(opsets.normalise(proto.domain), 0)) if proto is not None else None
+
+    @property
     def is_tensor(self) -> bool:
         """False only if the value is known to be a sequence, an optional or a map."""
         known = self.type
@@ -153,6 +165,26 @@ class Node:
     def output(self, index: int = 0) -> Value:
         """The value at an output, whose type may be known from the model."""
         return Value(self.proto.output[index], self.scope)
+
+    @property
+    def in_function(self) -> bool:
+        """Whether the node stands in a function body, which has no initializers."""
+        return self.scope.is_function
+
+    @property
+    def graph(self) -> GraphProto | FunctionProto:
+        """The graph or function body that the node stands in. What becomes of a node that looks there is nothing that
+        others like it could follow."""
+        self.scope.looked_around()
+        return self.scope.graph
+
+    def within(self, attribute: str) -> Facts:
+        """The types of the values in a subgraph that the node holds."""
+        place = next(index for index, held in enumerate(self.proto.attribute) if held.name == attribute)
+        for index, other in enumerate(self.graph.node):
+            if other.op_type == self.operator and other.output == self.proto.output:
+                return self.scope.facts.child(index, place, 0, 0)
+        return nothing_known()
 
     def uses_output(self, index: int) -> bool:
         """Whether an output is there and named."""

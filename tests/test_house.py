@@ -189,3 +189,9 @@ def test_no_adapter_file_is_left_out() -> None:
     assert {module_of(path) for path in paths} - scripts <= set(sys.modules)
     assert scripts
     assert not scripts & set(sys.modules)
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if "adapters" in p.relative_to(ROOT).parts[:1]], ids=shown)
+def test_adapters_ask_through_the_site(path: Path) -> None:
+    """Not the scope behind it, which is the engine's."""
+    assert not [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Attribute) and node.attr == "scope"]

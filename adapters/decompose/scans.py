@@ -165,8 +165,7 @@ def _step(op: Emitter, scanned: GraphProto, values: Sequence[Value], indices: Se
     carries nothing else. The nodes for that mean the same at every opset; the others are at the target already."""
     body = GraphProto()
     body.CopyFrom(scanned)
-    fresh = op.scope.session.names.fresh
-    number, going, left, unused, nothing = (fresh(f"{op.subject.operator}/{name}") for name in _OWN)
+    number, going, left, unused, nothing = (op.fresh(f"{op.subject.operator}/{name}") for name in _OWN)
     elements = [value.name for value in body.input[len(body.input) - len(values) :]]
     del body.input[len(body.input) - len(values) :]
     taking = [NodeProto(op_type="Identity", input=[going], output=[left])]
@@ -180,7 +179,7 @@ def _step(op: Emitter, scanned: GraphProto, values: Sequence[Value], indices: Se
     for value, index, element in zip(values, indices, elements, strict=True):
         place = number
         if index is not None:
-            place = fresh(f"{element}/place")
+            place = op.fresh(f"{element}/place")
             taking.append(NodeProto(op_type="Gather", input=[index.name, number], output=[place]))
         taking.append(NodeProto(op_type="Gather", input=[value.name, place], output=[element]))
     nodes = [*taking, *scanned.node]

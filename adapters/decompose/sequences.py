@@ -17,13 +17,12 @@ from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (grap
 from onnx_convert.adapters.shapes import BOOL, INT64
 from onnx_convert.opsets import normalise
 from onnx_convert.registry import downgrade
-from onnx_convert.site import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node
+    from onnx_convert.site import Node, Value
 
     Element = Callable[[Emitter], Value]  # writes the nodes that make an element, or gives a value that is there
 
@@ -53,8 +52,7 @@ def _forgotten(node: Node, op: Emitter, readers: tuple[str, ...], why: str) -> O
     name = node.proto.output[0]
     if not node.is_read(0):
         return ()
-    _look_around(node)
-    graph = node.scope.graph
+    graph = node.graph
     if not isinstance(graph, GraphProto):
         node.refuse(f"{why}, and this one is made in a function", "inline the function", unknown=True)
     taker = _taker(graph, name, readers)
@@ -76,12 +74,6 @@ def _taker(graph: GraphProto, name: str, readers: tuple[str, ...]) -> str:
                 if taker:
                     return taker
     return ""
-
-
-def _look_around(node: Node) -> None:
-    """What becomes of the node depends on others, so it cannot be the recipe for the next one like it."""
-    if node.scope.listener is not None:
-        node.scope.listener.general = False
 
 
 # ---- what takes tensors out
@@ -132,7 +124,6 @@ def write_whether_there_is_a_value(node: Node, op: Emitter) -> Value:
 
 def _known(node: Node) -> list[Element]:
     """The elements of the sequence that the node takes."""
-    _look_around(node)
     elements = _elements(node.input(0))
     if elements is None:
         node.refuse("there are no sequences below opset 11, and the elements of this one are not fixed", _FIXED)
@@ -141,7 +132,6 @@ def _known(node: Node) -> list[Element]:
 
 def _held(node: Node) -> Value | None:
     """The value in the optional that the node takes, None if there is none."""
-    _look_around(node)
     held = _values_of_optional(node.input(0))
     if held is None:
         node.refuse("there are no optionals below opset 15, and it is not known what this one holds", _FIXED)
@@ -151,42 +141,39 @@ def _held(node: Node) -> Value | None:
 # ---- following values back
 
 
-def _made_of(value: Value) -> tuple[NodeProto, list[Value]] | None:
-    """The node of ai.onnx that makes a value, in its graph or one around it, with the inputs that the node has."""
-    scope = value.scope
-    while scope.parent is not None and not scope.defines(value.name):
-        scope = scope.parent
-    node = scope.producer(value.name)
-    if node is None or normalise(node.domain):
-        return None
-    return node, [Value(name, scope) for name in node.input if name]
+def _made_of(value: Value) -> tuple[Node | None, list[Value]]:
+    """The node of ai.onnx that makes a value, with the inputs that it has."""
+    maker = value.maker
+    if maker is None or maker.domain:
+        return None, []
+    return maker, [held for held in maker.inputs if held]
 
 
 def _values_of_optional(optional: Value) -> list[Value] | None:
     """The value in an optional, or nothing; None if it is not known."""
-    node, inputs = _made_of(optional) or (None, [])
-    if node is not None and node.op_type == "Identity":
+    node, inputs = _made_of(optional)
+    if node is not None and node.operator == "Identity":
         return _values_of_optional(inputs[0])
-    return inputs if node is not None and node.op_type == "Optional" else None
+    return inputs if node is not None and node.operator == "Optional" else None
 
 
 def _elements(sequence: Value) -> list[Element] | None:
     """How each element of a sequence is written, None if they are not fixed."""
-    node, inputs = _made_of(sequence) or (None, [])
+    node, inputs = _made_of(sequence)
     if node is None:
         return None
-    if node.op_type == "Identity":
+    if node.operator == "Identity":
         return _elements(inputs[0])
-    if node.op_type == "OptionalGetElement":
+    if node.operator == "OptionalGetElement":
         return _elements((_values_of_optional(inputs[0]) or inputs)[0])
-    if node.op_type in ("SequenceEmpty", "SequenceConstruct"):
+    if node.operator in ("SequenceEmpty", "SequenceConstruct"):
         return [_there(element) for element in inputs]
-    if node.op_type == "SplitToSequence":
+    if node.operator == "SplitToSequence":
         return _pieces(node, *inputs)
-    elements = _elements(inputs[0]) if node.op_type in ("SequenceInsert", "SequenceErase") else None
+    elements = _elements(inputs[0]) if node.operator in ("SequenceInsert", "SequenceErase") else None
     if elements is None:
         return None
-    added = [_there(inputs[1])] if node.op_type == "SequenceInsert" else []
+    added = [_there(inputs[1])] if node.operator == "SequenceInsert" else []
     last = len(elements) if added else len(elements) - 1
     position = inputs[1 + len(added) :]
     if not position:
@@ -203,10 +190,9 @@ def _there(value: Value) -> Element:
     return lambda _: value
 
 
-def _pieces(node: NodeProto, x: Value, split: Value | None = None) -> list[Element] | None:
+def _pieces(node: Node, x: Value, split: Value | None = None) -> list[Element] | None:
     """The pieces of SplitToSequence, which are slices."""
-    given = {attribute.name: attribute.i for attribute in node.attribute}
-    axis, known = given.get("axis", 0), None if split is None else split.constant
+    axis, known = node.attr("axis"), None if split is None else split.constant
     size = x.shape[axis] if x.shape else None
     if not isinstance(size, int) or (split is not None and known is None):
         return None
@@ -215,7 +201,7 @@ def _pieces(node: NodeProto, x: Value, split: Value | None = None) -> list[Eleme
     else:
         length = 1 if known is None else int(known.item())
         sizes = [min(length, size - start) for start in range(0, size, length)]
-    squeeze = split is None and not given.get("keepdims", 1)
+    squeeze = split is None and not node.attr("keepdims")
     axis %= x.rank or 1
     return [
         _slice(x, axis, end - length, end, squeeze=squeeze)
@@ -241,8 +227,7 @@ def loop_over_elements(node: Node, op: Emitter) -> Outcome:
     scanned: GraphProto = node.attr("body")
     body = GraphProto()
     body.CopyFrom(scanned)
-    fresh = op.scope.session.names.fresh
-    number, going, left = (fresh(f"{node.operator}/{name}") for name in ("step", "going", "going_on"))
+    number, going, left = (op.fresh(f"{node.operator}/{name}") for name in ("step", "going", "going_on"))
     taking = [NodeProto(op_type="Identity", input=[going], output=[left])]
     for index, formal in enumerate(scanned.input):
         value = node.input(index)
@@ -256,7 +241,7 @@ def loop_over_elements(node: Node, op: Emitter) -> Outcome:
     body.output.append(helper.make_tensor_value_info(left, BOOL, []))
     starts, giving = [], []
     for index, formal in enumerate(scanned.output):
-        before, after = fresh(f"{formal.name}/before"), fresh(f"{formal.name}/after")
+        before, after = op.fresh(f"{formal.name}/before"), op.fresh(f"{formal.name}/after")
         kind = TypeProto(sequence_type=TypeProto.Sequence(elem_type=formal.type))
         if not formal.type.tensor_type.elem_type:  # exporters leave it out
             known = node.output(index).type
