@@ -72,19 +72,23 @@ class External(Enum):
     KEEP = "keep"
     """Embedded stay embedded, external stay external."""
     SAVE = "save"
-    """Embedded ones go to one data file beside the model."""
+    """All go to one data file beside the model."""
     EMBED = "embed"
     """External ones move into the model."""
 
 
 class Layout:
-    """How a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new data file."""
+    """How a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new data file, into
+    which tensors that are external already move too if it `gathers`."""
 
-    def __init__(self, file: ModelFile, external: External, data_name: str = "", threshold: int = 0) -> None:
+    def __init__(
+        self, file: ModelFile, external: External, data_name: str = "", threshold: int = 0, *, gathers: bool = False
+    ) -> None:
         self.file = file
         self.external = external
         self.data_name = data_name
         self.threshold = threshold
+        self.gathers = gathers
         self.data: list[Piece] = []
         self.data_size = 0
         self.external_tensors: list[TensorProto] = []
@@ -112,27 +116,31 @@ class Layout:
         if self.file.is_placeholder(tensor):
             bare, stretches, location = self.file.split(tensor)
             self._spliced += len(tensor.external_data) - len(bare.external_data)
-            return self._outside(bare, stretches, trail) or [bare.SerializeToString(), *stretches, location]
+            raw = _as_raw(tensor.data_type, stretches) if self._may_move(trail) else None
+            return self._outside(bare, raw) or [bare.SerializeToString(), *stretches, location]
         if tensor.data_location != TensorProto.EXTERNAL:
+            if not self._may_move(trail):
+                return None
             stretches = [
                 Span(self._bytes, at, end)
                 for tag, at, _, end in records(self._bytes, start, stop)
                 if tag in PAYLOAD_TAGS
             ]
-            return self._outside(tensor, stretches, trail)
+            return self._outside(tensor, _as_raw(tensor.data_type, stretches))
         if any(str(entry.value).startswith("\0") for entry in tensor.external_data):
             raise InternalError(f"tensor {tensor.name!r} is a placeholder of another file")
         if self.external is External.EMBED and tensor.data_type != TensorProto.STRING:
             span = self.file.extent(tensor)
             return [embedded(tensor).SerializeToString(), prefix(_RAW_TAG, len(span)), span]
+        if self.gathers and self._may_move(trail) and tensor.data_type != TensorProto.STRING:
+            moved = self._outside(tensor, [self.file.extent(tensor)])
+            if moved is not None:
+                return moved
         self.external_tensors.append(tensor)
         return None
 
-    def _outside(self, tensor: TensorProto, stretches: list[Span], trail: Trail) -> list[Piece] | None:
-        """The tensor as one that lies in the data file, where it is put; None if it stays embedded."""
-        if self.external is not External.SAVE or not self._may_move(trail):
-            return None
-        raw = _as_raw(tensor.data_type, stretches)
+    def _outside(self, tensor: TensorProto, raw: list[Piece] | None) -> list[Piece] | None:
+        """The tensor as one that lies in the data file, where its elements are put; None if it stays where it is."""
         if raw is None or length(raw) < self.threshold:
             return None
         gap = -self.data_size % ALIGNMENT
@@ -147,6 +155,8 @@ class Layout:
 
     def _may_move(self, trail: Trail) -> bool:
         """Initializers and the tensors of Constant nodes: runtimes look for external data nowhere else."""
+        if self.external is not External.SAVE:
+            return False
         if trail[-1][0] is Kind.ATTRIBUTE and trail[-2][0] is Kind.NODE:
             node = NodeProto.FromString(self._bytes.read(*trail[-2][1:]))
             return node.op_type == "Constant" and node.domain in ("", "ai.onnx")

@@ -103,14 +103,11 @@ class ModelFile:
             self.source.close()
 
     def release(self, destination: Path) -> None:
-        """For `write`, when all is spliced and `destination` about to be replaced.
-
-        InvalidModelError if the file was written into since it was opened: then the payloads may be others.
-        """
-        if isinstance(self.source, File):
-            self.source.check_unchanged()
-            if os.name == "nt" and destination.exists() and destination.samefile(self.source.path):
-                self.close()  # Windows does not replace a file that is open
+        """For `write`, when all is spliced and `destination` about to be replaced; looks whether it is unchanged."""
+        self.check_unchanged()
+        file = self.source
+        if os.name == "nt" and isinstance(file, File) and destination.exists() and destination.samefile(file.path):
+            self.close()  # Windows does not replace a file that is open
 
     # --- in -----------------------------------------------------------------------------------------------------
 
@@ -196,7 +193,13 @@ class ModelFile:
             full.ParseFromString(joined(Layout(self, External.KEEP).of(model)))
         except DecodeError as error:
             raise InvalidModelError(f"cannot be held as one message: {error}", where=self.name) from error
+        self.check_unchanged()
         return full
+
+    def check_unchanged(self) -> None:
+        """InvalidModelError if the file was written into since it was opened: then the payloads may be others."""
+        if isinstance(self.source, File):
+            self.source.check_unchanged()
 
     def check_external(self) -> None:
         """InvalidModelError unless each external tensor's data file exists, is long enough, and is one it may name.
@@ -309,8 +312,8 @@ def write(
 ) -> Written:
     """Writes a (converted) skeleton of `source`, or any model (source None), with its payloads; all files or none.
 
-    External data follow into another folder. SAVE puts embedded tensors of at least `size_threshold` bytes into
-    `external_name`, a file beside the destination ("<destination>.data" if None). A model file is replaced, a data
+    External data follow into another folder. SAVE puts tensors of at least `size_threshold` bytes, external ones too,
+    into `external_name`, a file beside the destination ("<destination>.data" if None). A model file is replaced, a data
     file only with `overwrite`. UsageError: a destination that cannot be; InvalidModelError: payloads or external data
     that are not there; OSError: disk full, no permission.
     """
@@ -319,7 +322,7 @@ def write(
         raise UsageError(f"{path}: is a folder, not a file")
     if path.exists() and not path.is_file():  # a pipe, a device: there is nothing to replace
         with path.open("wb") as stream:
-            return Written(path, write_stream(model, stream, source, external=external, progress=progress))
+            return write_stream(model, stream, source, external=external, progress=progress)._replace(path=path)
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")
     if source is None:
@@ -329,7 +332,7 @@ def write(
     name = external_name or f"{path.name}.data"
     if Path(name).name != name or name == path.name:
         raise UsageError(f"{name!r}: the data file needs a name of its own, without a folder")
-    layout = Layout(source, external, name, size_threshold)
+    layout = Layout(source, external, name, size_threshold, gathers=True)
     pieces = layout.of(model)
     switched = external is not External.SAVE and length(pieces) > PROTOBUF_MAXIMUM
     if switched:
@@ -344,6 +347,8 @@ def write(
     for file in [path, *(there for there, _ in data)]:
         if os.path.realpath(file) in taken:
             raise UsageError(f"{file}: is a data file of the model")
+    if data and source.path is not None and os.path.realpath(data[0][0]) == os.path.realpath(source.path):
+        raise UsageError(f"{data[0][0]}: is the model itself")
     if data and data[0][0].exists() and not overwrite:
         raise UsageError(f"{data[0][0]}: exists already")
 
@@ -371,8 +376,8 @@ def write_stream(
     *,
     external: External = External.KEEP,
     progress: Progress | None = None,
-) -> int:
-    """Writes to an open stream and returns the number of bytes; external data stay where they are, or are embedded.
+) -> Written:
+    """Writes to an open stream, whose path is "-"; external data stay where they are, or are embedded.
 
     UsageError for SAVE and for more than protobuf's 2 GiB: both need a data file, and a stream has no folder.
     """
@@ -381,7 +386,8 @@ def write_stream(
     if source is None:
         source = open_bytes(serialised(model), name="<memory>")
         model = source.model
-    pieces = Layout(source, external).of(model)
+    layout = Layout(source, external)
+    pieces = layout.of(model)
     done, total = 0, length(pieces)
     if total > PROTOBUF_MAXIMUM:
         raise UsageError("more than 2 GiB need a data file: name an output file")
@@ -394,7 +400,9 @@ def write_stream(
 
     pour(pieces, stream, tick)
     stream.flush()
-    return total
+    folder = source.path.parent if source.path is not None else Path()
+    shared = {folder / str(external_data(tensor).get("location", "")): None for tensor in layout.external_tensors}
+    return Written(Path("-"), total, shared_data=tuple(shared))
 
 
 def _companions(

@@ -29,6 +29,7 @@ from payloads import (
     weight,
 )
 
+import onnx_convert
 from onnx_convert import files, modelfile
 from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.modelfile import External, open_bytes, open_model, write, write_stream
@@ -153,6 +154,55 @@ def test_a_model_does_not_replace_its_data(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="data file of the model"):
             write(source.model, path, source, external=External.SAVE, external_name="w", overwrite=True)
     assert (tmp_path / "in" / "w").read_bytes() == FLOATS.tobytes()
+
+
+def test_a_data_file_does_not_replace_the_model(tmp_path: Path) -> None:
+    path = saved(tmp_path, model_of(weight()))
+    before = path.read_bytes()
+    with open_model(path) as source, pytest.raises(UsageError, match="is the model itself"):
+        write(
+            source.model, tmp_path / "b.onnx", source, external=External.SAVE, external_name=path.name, overwrite=True
+        )
+    assert path.read_bytes() == before
+    assert not (tmp_path / "b.onnx").exists()
+
+
+def test_save_gathers_what_is_external_already(tmp_path: Path) -> None:
+    rows = [external("w"), external("sub/v", 8, 8, 2), weight("e")]
+    path = saved(tmp_path / "in", model_of(*rows), w=FLOATS.tobytes(), sub__v=b"ABCDEFGH12345678")
+    (tmp_path / "out").mkdir()
+    for folder, threshold in (("in", 1024), ("in", 0), ("out", 0)):
+        out = tmp_path / folder / f"{threshold}.onnx"
+        with open_model(path) as source:
+            written = write(source.model, out, source, external=External.SAVE, external_name=f"{threshold}.bin",
+                            size_threshold=threshold)  # fmt: skip
+        assert written.data_files == (out.with_suffix(".bin"),)
+        assert written.shared_data == ((path.parent / "sub" / "v",) if threshold else ())
+        for made, expected in zip(onnx.load(out).graph.initializer, onnx.load(path).graph.initializer, strict=True):
+            np.testing.assert_array_equal(numpy_helper.to_array(made), numpy_helper.to_array(expected))
+        bare = onnx.load(out, load_external_data=False)
+        places = {modelfile.external_data(tensor)["location"] for tensor in bare.graph.initializer}
+        assert places == {f"{threshold}.bin", *(["sub/v"] if threshold else [])}
+    with open_bytes(path.read_bytes()) as source, pytest.raises(InvalidModelError, match="has no folder"):
+        write(source.model, tmp_path / "out" / "c.onnx", source, external=External.SAVE)
+
+
+def test_a_stream_says_what_it_points_to(tmp_path: Path) -> None:
+    path = saved(tmp_path, model_of(external("w"), weight("e")), w=FLOATS.tobytes())
+    with onnx_convert.convert(path, to="latest") as conversion:
+        conversion.write(io.BytesIO())
+    assert conversion.report.shared_data == [str(tmp_path / "w")]
+    assert [text for text in conversion.report.warnings if "external data" in text and text.endswith(": w")]
+
+
+def test_a_model_that_changed_since_is_not_mixed(tmp_path: Path) -> None:
+    path = saved(tmp_path, model_of(weight()))
+    with onnx_convert.convert(path, to="latest") as conversion:
+        data = path.read_bytes()
+        path.write_bytes(data.replace(FLOATS[:2].tobytes(), FLOATS[2:4].tobytes()))
+        os.utime(path, ns=(0, 0))
+        with pytest.raises(InvalidModelError, match="changed"):
+            conversion.model  # noqa: B018  (which reads the weights)
 
 
 def test_embed(tmp_path: Path) -> None:
