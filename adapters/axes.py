@@ -65,7 +65,7 @@ def squeeze_positive_axes(node: Node, op: Emitter) -> Value:
     if not axes or min(axes) >= 0:
         return op.same(axes=sorted(axes)) if axes else op.same()
     if x.rank is not None:
-        return op.same(axes=sorted(axis % x.rank for axis in axes))
+        return op.same(axes=sorted(node.axis(axis, x.rank) for axis in axes))
     if max(axes) >= 0:
         return _squeeze(op, x, op.const(axes))
     tail = -min(axes)
@@ -81,7 +81,7 @@ def unsqueeze_positive_axes(node: Node, op: Emitter) -> Value:
         return op.same() if axes == sorted(axes) else op.same(axes=sorted(axes))
     if x.rank is not None:
         rank = x.rank + len(axes)
-        return op.same(axes=sorted(axis % rank for axis in axes))
+        return op.same(axes=sorted(node.axis(axis, rank) for axis in axes))
     if max(axes) >= 0:
         return _unsqueeze(op, x, op.const(axes))
     tail = -min(axes)

@@ -8,7 +8,7 @@ begins at `axis` (default: that ends where A's ends); A is never stretched. From
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from onnx_convert.adapters.stretching import DOUBLE, INT64, is_single, padded, rank_of, same_shape, stretched
 from onnx_convert.registry import downgrade, upgrade
@@ -51,15 +51,30 @@ def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
         return b
     if is_single(b):
         return _scalar(op, b)
-    if a.rank is None or b.rank is None:
+    if axis < -1:
+        node.refuse(f"axis {axis} is none: they are counted from the front", "the model is not valid: correct the axis")
+    if a.shape is None or b.shape is None:
         return b if axis == -1 else _aligned_at_run_time(op, a, b, axis)
-    start = a.rank - b.rank if axis == -1 else axis
-    missing = a.rank - b.rank - start
+    start = len(a.shape) - len(b.shape) if axis == -1 else axis
+    missing = len(a.shape) - len(b.shape) - start
     if start >= 0 and missing >= 0:
-        return op.Unsqueeze(b, axes=list(range(b.rank, b.rank + missing))) if missing else b
-    if axis < -1 or any(isinstance(dim, int) and dim != 1 for dim in b.shape or ()):
-        node.refuse(f"B of shape {b.shape} is no block of A at axis {axis}", "the model is not valid: correct the axis")
+        against = a.shape[start : start + len(b.shape)]
+        if any(
+            isinstance(d, int) and isinstance(e, int) and e not in (d, 1) for d, e in zip(against, b.shape, strict=True)
+        ):
+            _refuse_shapes(node, a.shape, b.shape)
+        return op.Unsqueeze(b, axes=list(range(len(b.shape), len(b.shape) + missing))) if missing else b
+    if any(isinstance(dim, int) and dim != 1 for dim in b.shape):
+        _refuse_shapes(node, a.shape, b.shape)
     return _scalar(op, b)
+
+
+def _refuse_shapes(node: Node, a: Shape, b: Shape) -> NoReturn:
+    shapes = [f"[{', '.join('?' if dim is None else str(dim) for dim in shape)}]" for shape in (a, b)]
+    axis = node.attr("axis")
+    place = "at its end" if axis in (None, -1) else f"at axis {axis}"
+    remedy = "the model is not valid: correct the shapes or the axis"
+    node.refuse(f"B of shape {shapes[1]} is no block of A's {shapes[0]} {place}", remedy)
 
 
 def _scalar(op: Emitter, x: Value) -> Value:

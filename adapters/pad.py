@@ -92,7 +92,7 @@ def pads_of_all_axes(node: Node, op: Emitter) -> Value:
         return op.same(x, pads, value)
     axes, rank = node.input(_AXES).constant, x.rank
     if axes is not None and rank is not None:
-        return op.same(x, _spread(op, pads, [axis % max(rank, 1) for axis in axes.tolist()], rank), value)
+        return op.same(x, _spread(op, pads, [node.axis(axis, rank) for axis in axes.tolist()], rank), value)
     if axes is not None and axes.size and (axes < 0).all():
         tail = int(-axes.min())
         flat, before = collapse(op, x, tail)

@@ -92,7 +92,7 @@ def positive_axes(node: Node, op: Emitter) -> Value:
         return op.same()
     if x.rank is not None or max(axes) >= 0:
         rank = node.rank(0)
-        return op.same(axes=[axis % rank for axis in axes])
+        return op.same(axes=[node.axis(axis, rank) for axis in axes])
     tail = -min(axes)
     flat, before = collapse(op, x, tail)
     return restore(op, op.same(flat, axes=[axis + tail + 1 for axis in axes]), before)

@@ -25,7 +25,7 @@ def normalise_one_axis(node: Node, op: Emitter) -> Value:
     """One axis is what was flattened if it is the last; otherwise flatten, normalise, and restore the shape."""
     x, axis = node.input(0), node.attr("axis")
     rank = x.rank
-    if axis == -1 or (rank is not None and axis % max(rank, 1) == rank - 1):
+    if axis == -1 or (rank is not None and node.axis(axis, rank) >= rank - 1):
         return op.same(axis=-1)
     shape = shape_of(op, x)
     flat = op.Flatten(x, axis=axis)
@@ -39,7 +39,7 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
     rank = x.rank
     if rank is None:
         return _normalise_in_three_dimensions(node, op, axis)
-    axis %= max(rank, 1)
+    axis = node.axis(axis, rank)
     if axis >= rank - 1:
         return op.same(axis=axis)
     swap = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]

@@ -86,6 +86,8 @@ class Conversion:
         """
         if external not in {kind.value for kind in External}:
             raise UsageError(f"external is 'keep', 'save' or 'embed', not {external!r}")
+        if size_threshold < 0:
+            raise UsageError(f"a size threshold is a number of bytes, not {size_threshold}")
         started = time.perf_counter()
         written = modelfile.write(
             self._proto,
@@ -110,8 +112,12 @@ class Conversion:
 
     def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
         """Writes the model to a binary stream; external data stay where they are, or are embedded."""
-        modelfile.write_stream(self._proto, stream, self._source, external=External(external))
+        written = modelfile.write_stream(self._proto, stream, self._source, external=External(external))
         self.report.destination = "-"
+        self.report.shared_data = [str(file) for file in written.shared_data]
+        if written.shared_data:
+            names = ", ".join(file.name for file in written.shared_data)
+            self.report.warnings.append(f"it finds its external data only in the folder in which they are: {names}")
 
     def close(self) -> None:
         """Lets go of the source file."""
@@ -163,7 +169,8 @@ def convert(
         allow: {"conditional"} allows rewrites that are right only under a condition on the data.
         strict: refuse what has to be assumed because a dtype cannot be known.
         expand: "all" writes out even operators whose replacement is very large, such as NonMaxSuppression.
-        keep_functions: do not expand model-local functions for the sake of an old IR version.
+        keep_functions: do not expand model-local functions, for the sake of an old IR version or of a node in one that
+            can only be carried where the function is called: that is refused then.
         ir_version: the IR version to stamp, instead of the one that goes with the opset; with `target`, a lower one.
         in_place: change a `ModelProto` itself; its weights are then not copied.
 
@@ -298,6 +305,7 @@ def _plan(
     if edit.any_change or (moved and not rising):
         known = planner.facts if planner.facts.asked else None
         checks.check(proto, edit, read, planner.rewrites, known, report, simple=census.simple)
+        checks.warn(planner.faults, report)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
     added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()
@@ -349,11 +357,11 @@ def _request(
         raise UsageError(f"expand is 'all' or left out, not {expand!r}")
     if exact and (types == "cast-rounding" or allowed):
         raise UsageError("exact contradicts cast-rounding and allowing conditional rewrites")
-    if to is None and runtime is None and ir_version is None:
+    if (to is None or to == {}) and runtime is None and ir_version is None:
         raise UsageError("say where to: an opset, 'latest', a runtime, or an IR version")
     if to is not None and runtime is not None:
         raise UsageError("an opset and a runtime exclude each other")
-    options = Options(types, exact, bool(allowed), strict, expand_all=expand == "all")
+    options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions)
     return _Request(to, options, keep_functions, ir_version, _runtime(runtime) if runtime is not None else None)
 
 

@@ -16,7 +16,7 @@ from onnx_convert.emitter import Emitter
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.facts import name_of
 from onnx_convert.inline import expand
-from onnx_convert.registry import Crossing, Impossible
+from onnx_convert.registry import Adapter, Crossing, Impossible
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, Step
 from onnx_convert.sandwich import wrap
 from onnx_convert.site import Node, Refuse
@@ -42,6 +42,7 @@ class Options(NamedTuple):
     conditional: bool = False
     strict: bool = False
     expand_all: bool = False
+    keep_functions: bool = False
 
 
 @dataclass(slots=True)
@@ -220,6 +221,8 @@ class Carrier:
         self, moving: _Moving, crossing: Crossing, scope: Scope, result: Carried, steps: list[Step]
     ) -> list[_Moving]:
         node, decision = moving.node, crossing.decision
+        if not moving.lineage:
+            _count(node, moving.opset)
         step = (node.op_type, crossing)
         if step in moving.lineage:
             raise InternalError(f"{node.op_type}@{crossing.boundary} leads to itself", node=name_of(node))
@@ -236,15 +239,17 @@ class Carrier:
         )
         try:
             outcome = decision.function(op.subject, op)
-        except (Refuse, InvalidModelError, InternalError):
+        except (Refuse, InvalidModelError):
             raise
         except Exception as error:
-            why = f"{type(error).__name__}: {error}"
-            raise InternalError(why, adapter=decision.name, node=name_of(node)) from error
+            raise _fault(error, decision, node) from error
         if op.size and not self.options.expand_all:
             raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be")
         self._promise(op.form, op.condition)
-        op.take_over(outcome, decision.name)
+        try:
+            op.take_over(outcome)
+        except InternalError as error:
+            raise _fault(error, decision, node) from error
         if result.bearer is node:
             result.bearer = op.meaning
         shown = opsets.shown(domain)
@@ -290,6 +295,30 @@ class Carrier:
         if result.bearer is node:
             result.bearer = sandwich.bearer
         return sandwich.nodes
+
+
+def _fault(error: Exception, adapter: Adapter, node: NodeProto) -> InternalError:
+    """What an adapter did wrong, and whose it is."""
+    why = error.why if isinstance(error, InternalError) else f"{type(error).__name__}: {error}".rstrip(": ")
+    module = adapter.function.__module__
+    author = "onnx-convert" if module.startswith("onnx_convert.") else module
+    return InternalError(why, adapter=adapter.name, node=name_of(node), author=author)
+
+
+def _count(node: NodeProto, opset: int) -> None:
+    """InvalidModelError for a node of the model with inputs or outputs that its operator does not have: a rewrite would
+    lose them."""
+    schema = opsets.schema_at(node.op_type, opset, opsets.normalise(node.domain))
+    if schema is None:
+        return
+    for what, names, least, most in (
+        ("inputs", node.input, schema.min_input, schema.max_input),
+        ("outputs", node.output, schema.min_output, schema.max_output),
+    ):
+        if not least <= len(names) <= most:
+            limits = str(least) if least == most else f"{least} to {most}"
+            where = f"{node.op_type} {name_of(node)!r}"
+            raise InvalidModelError(f"has {len(names)} {what}, at opset {opset} there are {limits}", where=where)
 
 
 def undecided(node: NodeProto, crossing: Crossing) -> tuple[str, str]:

@@ -137,6 +137,13 @@ def find(serialised: bytes) -> tuple[list[str], GraphProto | None]:
     return findings, inferred
 
 
+def warn(faults: Iterable[Exception], report: Report) -> None:
+    """Warns of what inference finds wrong with a source that is converted all the same, unless that was said."""
+    for fault in (line for error in faults for line in _lines(error)):
+        if not any(fault in warning for warning in report.warnings):
+            report.warnings.append(f"onnx finds this fault in the source: {fault}")
+
+
 def _lines(error: Exception) -> list[str]:
     text = re.sub(r"^\[\w+\] Inference error\(s\): ", "", str(error).strip()) or type(error).__name__
     parts = re.split(r"\n(?=\(op_type)", text)

@@ -350,7 +350,7 @@ def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, ver
     count = len(error.refusals)
     name = "stdin" if model == STREAM else model
     nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
-    _error(f"{name}: {nodes}; nothing was written")
+    _error(f"{name}: {error if quiet else nodes}; nothing was written")
     if not quiet and not as_json:
         nearest = f"The nearest opset within reach: --to {error.nearest}"
         table = render.refusal_table(error.refusals, verbose=verbose)
@@ -381,7 +381,7 @@ def _print_json(status: str, told: Report | Description | None = None, **more: A
 
 
 def _error(text: str) -> None:
-    line = " ".join(text.split())
+    line = render.printable(" ".join(text.split()))
     click.echo(f"{click.style('error:', fg='red', bold=True)} {line}", err=True)
 
 

@@ -241,6 +241,8 @@ class Emitter:
         return graph
 
     def _record(self, new: NodeProto, opset: int) -> tuple[Value, ...]:
+        if opsets.normalise(new.domain) == opsets.AI_ONNX and opsets.schema_at(new.op_type, opset) is None:
+            raise InternalError(f"there is no {new.op_type} at opset {opset}")
         self.emitted.append((new, opset))
         self.scope.wrote(new, opset)
         return tuple(Value(name, self.scope) for name in new.output)
@@ -281,7 +283,7 @@ class Emitter:
 
     # ---- what becomes of the node
 
-    def take_over(self, outcome: Outcome, adapter: str) -> None:
+    def take_over(self, outcome: Outcome) -> None:
         """Gives the values that an adapter returned the output names of the node that it rewrote."""
         node = self.subject.proto
         made = {name: new for new, _ in self.emitted for name in new.output}
@@ -297,7 +299,7 @@ class Emitter:
                 self.scope.edit.forgotten.add(name)
                 continue
             if value is None:
-                raise InternalError(f"no value for output {name!r}", adapter=adapter, node=node.name)
+                raise InternalError(f"no value for output {name!r}")
             if value.name in renamed or value.name not in made:
                 value = self.Identity(value)
                 made[value.name] = self.emitted[-1][0]

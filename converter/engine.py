@@ -56,11 +56,12 @@ class Fate(NamedTuple):
     narrower: bool = False
     may_hold_graphs: bool = False
     unknown_operator: bool = False
+    undecided: bool = False  # a domain that onnx does not define, and nobody says a word about the operator
 
     @property
     def stays(self) -> bool:
         """Whether nodes of the operator need not even be looked at."""
-        return not (self.crossing or self.rule or self.may_hold_graphs or self.unknown_operator)
+        return not (self.crossing or self.rule or self.may_hold_graphs or self.unknown_operator or self.undecided)
 
 
 _STAYS: Final = Fate()
@@ -153,6 +154,8 @@ class Engine:
             fate = Fate(unknown_operator=True)
         elif opset == stop:
             fate = Fate(may_hold_graphs=holds)
+        elif not opsets.is_known(domain) and not registry.is_experimental(operator, domain):
+            fate = Fate(undecided=True)
         else:
             crossing = registry.route(domain, operator, opset, stop)
             downhill = stop < opset and bool(registry.crossings(domain, operator, opset, stop))
@@ -168,6 +171,9 @@ class Engine:
         elif fate.unknown_operator:
             where = f"opset {opset}" if opset else "any opset: its domain is not imported"
             self._refuse(node, None, Refuse(f"not an operator of {opsets.shown(node.domain)} at {where}"), scope)
+        elif fate.undecided:
+            reason = f"what becomes of it between {node.domain} {opset} and {self.target[node.domain]} is not decided"
+            self._refuse(node, None, Refuse(reason, "register an adapter, or declare it compatible"), scope)
         elif fate.crossing is not None:
             moving = node
             if fate.may_hold_graphs and any(subgraphs(node)):

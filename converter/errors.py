@@ -2,7 +2,7 @@
 """One tree of errors. Each carries its facts as fields; the text is made from them.
 
 `exit_code` is what the command line ends with: 1 refused, 2 usage, 3 verification mismatch, 4 unreadable or invalid
-model. `InternalError` is a fault of this project, never of the model, and ends with 70 (EX_SOFTWARE).
+model. `InternalError` is a fault of an adapter, never of the model, and ends with 70 (EX_SOFTWARE).
 """
 
 from __future__ import annotations
@@ -90,13 +90,14 @@ class RefusedError(OnnxConvertError):
 
 
 class InternalError(OnnxConvertError):
-    """A rewrite of ours does not hold: a bug of this project. Names the adapter and the node."""
+    """A rewrite does not hold: a bug of this project, or of `author`. Names the adapter and the node."""
 
     exit_code = 70
 
-    def __init__(self, why: str, *, adapter: str = "", node: str = "") -> None:
+    def __init__(self, why: str, *, adapter: str = "", node: str = "", author: str = "onnx-convert") -> None:
         self.why = why
         self.adapter = adapter
         self.node = node
+        self.author = author
         by = f" (adapter {adapter}, node {node!r})" if adapter else ""
-        super().__init__(f"{why}{by}; this is a bug of onnx-convert, please report it")
+        super().__init__(f"{why}{by}; this is a bug of {author}, please report it")

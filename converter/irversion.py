@@ -61,7 +61,7 @@ def _needs(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[tuple[in
         if graph.quantization_annotation:
             yield 5, "quantization annotations"
         if graph.sparse_initializer:
-            yield 6, "sparse initializers"
+            yield 6, "a sparse initializer"
     if model.training_info:
         yield 7, "training information"
 

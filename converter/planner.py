@@ -51,7 +51,9 @@ class Planner:
             model.ir_version or 3, ir_version, Names(census.names), read, lambda: calls.names_in_use(model)
         )
         self.simple = census.simple
-        infer = partial(view.infer_source, model, read, simple=census.simple)
+        self._operators = census.operators
+        self.faults: list[Exception] = []  # what inference finds wrong with the source
+        infer = partial(view.infer_source, model, read, self.faults.append, simple=census.simple)
         self.facts = Facts(infer, len(model.graph.node))
         self.lost: list[str] = []  # in the main graph and those of training
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
@@ -66,8 +68,8 @@ class Planner:
         for key in calls.callees_first(self.functions):
             if key not in expanded:
                 scope, work = self._function(run, key)
-                if work.unknown:  # the calls may know what the body alone does not tell
-                    expanded.add(key)
+                if work.unknown and not self.options.keep_functions:
+                    expanded.add(key)  # the calls may know what the body alone does not tell
                 else:
                     kept.append(scope.edit)
                     self._take(work)
@@ -81,6 +83,7 @@ class Planner:
         self.lost += work.lost
         self._sweep([main.edit, *edit.training], self.lost)
         self._refuse_conflicts()
+        self._refuse_doubles()
         if self.ir_version <= irversion.INPUTS_ONLY:
             self._initializers_to_inputs(edit)
         return edit
@@ -138,6 +141,18 @@ class Planner:
                     reason = f"it has to be expanded, and imports {domain} {entry.version}, {holder} {version}"
                     remedy = "keep_functions, or an opset whose IR version has functions (15 or above)"
                     self.report.refusals.append(Refusal(key[1], key[0], "", 0, opsets.DOWN, reason, remedy))
+
+    def _refuse_doubles(self) -> None:
+        """A function may be called like an operator; which of the two its calls mean is nowhere said."""
+        if all(self.target.get(domain, version) == version for domain, version in self.imports.items()):
+            return
+        for domain, name, _ in self.functions:
+            if (domain, name) in self._operators and opsets.history(name, opsets.normalise(domain)):
+                reason = "it is a function of the model as well, and runtimes differ in which of the two they run"
+                refusal = Refusal(
+                    name, opsets.shown(domain), "", 0, opsets.DOWN, reason, "give the function another name"
+                )
+                self.report.refusals.append(refusal)
 
     def _take(self, work: Work) -> None:
         self.report.steps.update(work.steps)

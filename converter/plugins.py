@@ -15,19 +15,20 @@ GROUP: Final = "onnx_convert.adapters"
 
 @lru_cache(maxsize=1)
 def load() -> tuple[str, ...]:
-    """Imports every plug-in once; the names of those that could be loaded. A broken one is logged and passed over."""
+    """Imports every plug-in once. A broken one is logged and passed over; what is wrong with those, a line each."""
     import logging  # both are seldom needed, and slow to import
     from importlib.metadata import entry_points
 
-    loaded = []
+    broken = []
     for entry in entry_points(group=GROUP):
         try:
             found = entry.load()
             if callable(found):
                 found()
-        except Exception:
+        except Exception as error:
+            broken.append(
+                f"the adapters {entry.name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}"
+            )
             log = logging.getLogger(__name__)
-            log.warning("the adapters of %r (%s) cannot be loaded", entry.name, entry.value, exc_info=True)
-        else:
-            loaded.append(entry.name)
-    return tuple(loaded)
+            log.warning("%s", broken[-1], exc_info=log.isEnabledFor(logging.DEBUG))
+    return tuple(broken)

@@ -33,6 +33,7 @@ _FORMS = {
     EQUIVALENT: "equivalent: the same mathematics, float rounding may differ",
     CONDITIONAL: "conditional: see below",
 }
+_LABELS = {EQUIVALENT: "rounding:", CONDITIONAL: "condition:"}  # of what a rewrite that is not exact says
 _STYLES = {"condition:": "bold yellow", "warning:": "bold yellow"}  # of labels that are more than labels
 
 
@@ -57,7 +58,7 @@ def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Tabl
     for refusal in refusals:
         key = (operator_at(refusal.domain, refusal.operator, refusal.boundary), refusal.reason, refusal.remedy)
         name = refusal.node or "(unnamed)"
-        groups.setdefault(key, []).append(f"{refusal.path}/{name}" if refusal.path else name)
+        groups.setdefault(key, []).append(printable(f"{refusal.path}/{name}" if refusal.path else name))
     rows: list[tuple[str, ...]] = []
     for (operator, reason, remedy), nodes in groups.items():
         lines = [
@@ -103,9 +104,18 @@ def operator_at(domain: str, operator: str, boundary: int) -> str:
     return f"{name}@{boundary}" if boundary else name
 
 
+def printable(text: str) -> str:
+    """A text of the model's in one line that does nothing to a terminal."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def _lines(cell: str) -> list[str]:
+    return [printable(line) for line in cell.split("\n")]
+
+
 def plain(parts: Iterable[Table | str]) -> str:
     """The parts as text of unlimited width, an empty line between them."""
-    return "\n\n".join(part if isinstance(part, str) else "\n".join(_aligned(part)) for part in parts)
+    return "\n\n".join(printable(part) if isinstance(part, str) else "\n".join(_aligned(part)) for part in parts)
 
 
 def rich(parts: Iterable[Table | str]) -> RenderableType:
@@ -117,7 +127,7 @@ def rich(parts: Iterable[Table | str]) -> RenderableType:
     for part in parts:
         if shown:
             shown.append("")
-        shown.append(Text(part) if isinstance(part, str) else _rich_table(part))
+        shown.append(Text(printable(part)) if isinstance(part, str) else _rich_table(part))
     return Group(*shown)
 
 
@@ -152,7 +162,7 @@ def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
     for step, count in report.steps.items():
         if step.condition:
             operator = operator_at(step.domain, step.operator, step.boundary)
-            yield "condition:", f"{operator} ({count} {_plural(count, 'node')}): {step.condition}"
+            yield _LABELS.get(step.form, "note:"), f"{operator} ({count} {_plural(count, 'node')}): {step.condition}"
     yield from (("warning:", warning) for warning in report.warnings)
     if report.assumed:
         yield "assumed:", _few(report.assumed, verbose)
@@ -221,9 +231,9 @@ def _plural(count: int, noun: str) -> str:
 
 def _aligned(table: Table) -> Iterator[str]:
     rows = [table.header, *table.rows] if table.header else table.rows
-    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in zip(*rows, strict=True)]
+    widths = [max(len(line) for cell in column for line in _lines(cell)) for column in zip(*rows, strict=True)]
     for row in rows:
-        for line in zip_longest(*(cell.split("\n") for cell in row), fillvalue=""):
+        for line in zip_longest(*map(_lines, row), fillvalue=""):
             cells = (
                 cell.rjust(width) if index in table.right else cell.ljust(width)
                 for index, (cell, width) in enumerate(zip(line, widths, strict=True))
@@ -248,5 +258,5 @@ def _rich_table(table: Table) -> RenderableType:
         )
     for first, *rest in table.rows:
         style = "" if table.header else _STYLES.get(first, "dim")
-        shown.add_row(Text(first, style), *(Text(cell) for cell in rest))
+        shown.add_row(Text(first, style), *(Text("\n".join(_lines(cell))) for cell in rest))
     return shown

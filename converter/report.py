@@ -57,8 +57,8 @@ class Report:
 
     @property
     def changed(self) -> bool:
-        """Whether the model's opsets, its IR version or any node is different afterwards."""
-        return (
+        """Whether the model's opsets, its IR version or any node is different afterwards; none is of a refused one."""
+        return not self.refusals and (
             self.opsets_before != self.opsets_after
             or self.ir_version_before != self.ir_version_after
             or bool(self.steps)

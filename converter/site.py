@@ -276,6 +276,12 @@ class Node:
         """The elements of a TENSOR attribute that has to be there."""
         return elements_of(self.scope.session.read(self.attr(name)))
 
+    def axis(self, number: int, rank: int) -> int:
+        """An axis counted from the front; a refusal if a value of the rank has no such axis."""
+        if not -rank <= number < rank and (rank or number not in (0, -1)):
+            self.refuse(f"a value of rank {rank} has no axis {number}", "the model is not valid: correct the axis")
+        return number % max(rank, 1)
+
     def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
         """This node cannot cross: says why, and what the user can do."""
         raise Refuse(reason, remedy, unknown=unknown)

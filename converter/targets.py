@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import index
 from typing import TYPE_CHECKING
 
 import onnx
@@ -60,9 +61,9 @@ class Stamps:
         asked = _by_domain(to)
         for domain, version in asked.items():
             if not opsets.is_known(domain):
-                plugins.load()
+                broken = plugins.load()
                 if not registry.has_domain(domain):
-                    raise UsageError(f"no adapter is registered for domain {domain!r}")
+                    raise UsageError("; ".join([f"no adapter is registered for domain {domain!r}", *broken]))
             target[domain] = _version(domain, version)
         present = self.everywhere.get(opsets.AI_ONNX_ML)
         if opsets.AI_ONNX in asked and present is not None and opsets.AI_ONNX_ML not in asked:
@@ -106,8 +107,9 @@ def _version(domain: str, version: int | str) -> int:
         if not opsets.is_known(domain):
             raise UsageError(f"what the latest opset of {domain!r} is, only its authors know: give a number")
         return opsets.latest(domain)
-    if isinstance(version, bool) or not isinstance(version, int):
+    if isinstance(version, bool) or not hasattr(version, "__index__"):
         raise UsageError(f"{version!r} is not an opset: give a number or 'latest'")
+    version = index(version)
     if version < 1 or (opsets.is_known(domain) and version > opsets.latest(domain)):
         newest = opsets.latest(domain) if opsets.is_known(domain) else "..."
         raise UsageError(

@@ -254,11 +254,17 @@ def infer_strictly(view: bytes, *, check_type: bool = True) -> GraphProto:
         return onnx.shape_inference.infer_shapes(view, check_type=check_type, strict_mode=True, data_prop=False).graph
 
 
-def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], *, simple: bool) -> GraphProto:
+def infer_source(
+    model: ModelProto,
+    read: Callable[[TensorProto], TensorProto],
+    complain: Callable[[Exception], None],
+    *,
+    simple: bool,
+) -> GraphProto:
     """The inferred main graph of a model; `simple` says that all its nodes are.
 
     What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
-    what inference finds itself counts.
+    what inference finds itself counts. `complain` is told what is wrong even then.
     """
     view = serialised(model, None, read, simple=simple)
     try:
@@ -277,7 +283,11 @@ def infer_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], 
         for value in source.graph.output:
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
-        return infer(source)
+        try:
+            return infer_strictly(source.SerializeToString(), check_type=False)
+        except Exception as error:
+            complain(error)
+            return infer(source)
 
 
 def infer_function(

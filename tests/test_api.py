@@ -11,6 +11,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx_ir
 import pytest
@@ -146,6 +147,19 @@ def test_targets(to: int | str | dict, after: dict[str, int]) -> None:
     assert onnx_convert.convert(source, to=to).report.opsets_after == after
 
 
+def test_an_opset_is_any_whole_number() -> None:
+    source = model("(float[2] x) => (float[2] y) { y = Relu (x) }", 12)
+    assert opset_of(onnx_convert.convert(source, to=np.int64(13)).model) == 13
+
+
+def test_nothing_of_a_refused_model_is_changed() -> None:
+    source = model("(int8[2] x) => (int8[2] y) { y = Add (x, x) }", 14)
+    with pytest.raises(RefusedError) as caught:
+        onnx_convert.convert(source, to=13)
+    assert not caught.value.report.changed
+    assert not caught.value.report.to_dict()["changed"]
+
+
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -160,6 +174,7 @@ def test_targets(to: int | str | dict, after: dict[str, int]) -> None:
         ({"to": {"com.acme": "latest"}}, "com.acme"),
         ({"to": {"ai.onnx.ml": 99}}, "no opset 99 of ai.onnx.ml"),
         ({}, "say where to"),
+        ({"to": {}}, "say where to"),
         ({"to": 13, "types": "guess"}, "types is"),
         ({"to": 13, "allow": ["everything"]}, "only 'conditional' can be allowed"),
         ({"to": 13, "allow": "everything"}, "only 'conditional' can be allowed"),

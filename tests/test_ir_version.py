@@ -197,7 +197,7 @@ def test_asked_for(opset: int, ir: int, to: int | None, wanted: int) -> None:
         (model(RELU, 17), 2, f"not one of 3 to {NEWEST_IR}"),
         (model(RELU, 17), NEWEST_IR + 1, f"not one of 3 to {NEWEST_IR}"),
         (holding(21, 10, TensorProto.FLOAT8E4M3FN), 8, "initializer 'w' needs 9"),
-        (holding(13, 7, sparse=True), 5, "sparse initializers needs 6"),
+        (holding(13, 7, sparse=True), 5, "a sparse initializer needs 6"),
     ],
 )
 def test_asked_for_in_vain(source: ModelProto, wanted: int, says: str) -> None:

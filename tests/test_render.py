@@ -67,6 +67,23 @@ def test_report_as_text() -> None:
     ]
 
 
+def test_what_may_round_is_no_condition() -> None:
+    step = Step("Gelu", "ai.onnx", 20, "down", "write_out", "equivalent", "the operator may round in another order")
+    text = render.plain(render.report_tables(Report(steps=Counter({step: 1}))))
+    assert "rounding:  Gelu@20 (1 node): the operator may round in another order" in text
+    assert "condition" not in text
+
+
+def test_names_do_nothing_to_a_terminal() -> None:
+    name = "a\x1b[31m\nb\u202e"
+    told = [render.refusal_table([Refusal("Op", "", name, 16, "down", f"no {name!r}", path=name)]), f"Wrote {name}."]
+    shown = io.StringIO()
+    Console(file=shown, width=200, color_system=None).print(render.rich(told))
+    for text in (render.plain(told), shown.getvalue()):
+        assert r"a\x1b[31m\nb\u202e/a\x1b[31m\nb\u202e" in text
+        assert "\x1b" not in text and "\u202e" not in text
+
+
 def test_verbose_report_tells_each_rewrite() -> None:
     text = render.plain(render.report_tables(REPORT, verbose=True))
     for told in ("com.microsoft  1", "normalise trailing axes", "keep last axis", "a, b, c, d, e", "note:"):

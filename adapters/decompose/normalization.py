@@ -90,7 +90,7 @@ def _view(node: Node, op: Emitter) -> tuple[Value, list[int]]:
         return op.Flatten(x, axis=axis), [1]
     if x.rank is None:
         return x, list(range(axis, 0))
-    return x, list(range(axis % max(x.rank, 1), x.rank))
+    return x, list(range(node.axis(axis, x.rank), x.rank))
 
 
 def _restored(node: Node, op: Emitter, y: Value) -> Value:

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that say nothing certain: a conversion must not give them a meaning of its own."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import ModelProto, helper
+from texts import model
+
+import onnx_convert
+from onnx_convert import InvalidModelError, RefusedError, registry
+
+
+def legacy(a: list[int | None] | None, b: list[int | None] | None, **attributes: int) -> ModelProto:
+    """Add-6 with broadcast; a shape may be unknown, as a whole or in parts."""
+    values = [helper.make_tensor_value_info(name, 1, shape) for name, shape in (("a", a), ("b", b), ("c", a))]
+    node = helper.make_node("Add", ["a", "b"], ["c"], "add", broadcast=1, **attributes)
+    graph = helper.make_graph([node], "g", values[:2], values[2:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 6)], ir_version=3)
+
+
+@pytest.mark.parametrize("a", [None, [3, 3, 3], [None, None, None]])
+@pytest.mark.parametrize("b", [None, [3], [None]])
+def test_an_axis_counted_from_the_end_is_none_before_opset_7(a: list[int | None] | None, b: list[int | None]) -> None:
+    with pytest.raises(RefusedError, match="axis -3 is none"):
+        onnx_convert.convert(legacy(a, b, axis=-3), to=14)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "axis", "says"),
+    [
+        ([2, 3], [4], None, r"B of shape \[4\] is no block of A's \[2, 3\] at its end"),
+        ([2, 3], [3], 0, r"B of shape \[3\] is no block of A's \[2, 3\] at axis 0"),
+        ([2, 3], [3, 4], 1, "no block"),
+        ([None, 3], [4], None, r"\[\?, 3\]"),
+        ([2], [3, 2], None, "no block"),
+    ],
+)
+def test_what_is_no_block_is_not_stretched(a: list[int | None], b: list[int], axis: int | None, says: str) -> None:
+    source = legacy(a, b, **({} if axis is None else {"axis": axis}))
+    for to in (7, 14):
+        with pytest.raises(RefusedError, match=says):
+            onnx_convert.convert(source, to=to)
+
+
+@pytest.mark.parametrize(
+    ("node", "start", "stop"),
+    [
+        ("y = Softmax <axis = 9> (x)", 13, 12),
+        ("y = LogSoftmax <axis = -4> (x)", 13, 12),
+        ("y = Hardmax <axis = 3> (x)", 13, 6),
+        ("y = Softmax <axis = 9> (x)", 12, 10),
+        ("y = Softmax <axis = 9> (x)", 12, 13),
+        ("y = Softmax <axis = -9> (x)", 12, 10),
+        ("y = ReduceMax <axes = [-4]> (x)", 11, 10),
+        ("y = Squeeze <axes = [-9]> (x)", 11, 10),
+        ("y = Unsqueeze <axes = [-9]> (x)", 11, 10),
+        ("y = LayerNormalization <axis = 5> (x, s)", 17, 16),
+    ],
+)
+def test_an_axis_that_is_not_there(node: str, start: int, stop: int) -> None:
+    source = model(f"(float[2,3,4] x, float[4] s) => (float y) {{ {node} }}", start)
+    with pytest.raises((RefusedError, InvalidModelError), match=r"axis|check"):
+        onnx_convert.convert(source, to=stop)
+
+
+@pytest.mark.parametrize(
+    ("node", "says"),
+    [
+        ("y = Softmax <axis = 1> (x, x)", "Softmax 'y': has 2 inputs, at opset 13 there are 1"),
+        ("y = Softmax <axis = 1> ()", "has 0 inputs, at opset 13 there are 1"),
+        ("y, z = Softmax <axis = 1> (x)", "has 2 outputs, at opset 13 there are 1"),
+    ],
+)
+def test_no_input_gets_lost(node: str, says: str) -> None:
+    source = model(f"(float[2,3,4] x) => (float[2,3,4] y) {{ {node} }}", 13)
+    with pytest.raises(InvalidModelError, match=says):
+        onnx_convert.convert(source, to=12)
+
+
+def test_a_function_called_like_an_operator() -> None:
+    text = '<domain: "", opset_import: ["" : 18]> Mish (x) => (y) { y = Relu (x) }'
+    source = model("(float[2] x) => (float[2] y) { y = Mish (x) }", 18, text, ir=8)
+    onnx.checker.check_model(source)
+    for to in (17, 13):
+        for keep in (True, False):
+            with pytest.raises(RefusedError, match="a function of the model as well"):
+                onnx_convert.convert(source, to=to, keep_functions=keep)
+    assert not onnx_convert.convert(source, to=18).changed
+
+
+def test_functions_that_are_to_be_kept_are_not_expanded() -> None:
+    body = '<domain: "f", opset_import: ["" : 18]> F <ax: int = 2> (x) => (y) { y = Softmax <axis: int = @ax> (x) }'
+    source = model("(float[2,3,4] x) => (float[2,3,4] y) { y = f.F <ax = 1> (x) }", 18, body, ir=9, f=1)
+    assert onnx_convert.convert(source, to=12).report.inlined == ["f.F"]
+    with pytest.raises(RefusedError, match="reference to the function's attribute ax"):
+        onnx_convert.convert(source, to=12, keep_functions=True)
+
+
+def test_an_operator_of_which_nobody_says_anything() -> None:
+    registry.compatible("Known", at=2, domain="org.doubt")
+    for operator in ("Known", "BrandNew"):
+        graph = f"(float[2] x) => (float[2] y) {{ y = org.doubt.{operator} (x) }}"
+        source = model(graph, 17)
+        source.opset_import.add(domain="org.doubt", version=2)
+        if operator == "Known":
+            assert onnx_convert.convert(source, to={"org.doubt": 1}).changed
+            continue
+        for to in (1, 7):
+            with pytest.raises(RefusedError, match=f"between org.doubt 2 and {to} is not decided"):
+                onnx_convert.convert(source, to={"org.doubt": to})
+        assert not onnx_convert.convert(source, to={"org.doubt": 2}).changed
