@@ -42,6 +42,9 @@ def align_block(node: Node, op: Emitter) -> Value:
     a, b = node.input(0), node.input(1)
     if node.attr("broadcast"):
         b = _aligned(node, op, a, b, node.attr("axis", default=-1))
+    elif a.shape is not None and b.shape is not None and _differ(a.shape, b.shape):
+        shapes = f"{_shown(a.shape)} and {_shown(b.shape)}"
+        node.refuse(f"without broadcast A and B have one shape, not {shapes}", "the model is not valid: set broadcast")
     return op.same(a, b, drop=["axis", "broadcast"])
 
 
@@ -70,11 +73,20 @@ def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
 
 
 def _refuse_shapes(node: Node, a: Shape, b: Shape) -> NoReturn:
-    shapes = [f"[{', '.join('?' if dim is None else str(dim) for dim in shape)}]" for shape in (a, b)]
     axis = node.attr("axis")
     place = "at its end" if axis in (None, -1) else f"at axis {axis}"
     remedy = "the model is not valid: correct the shapes or the axis"
-    node.refuse(f"B of shape {shapes[1]} is no block of A's {shapes[0]} {place}", remedy)
+    node.refuse(f"B of shape {_shown(b)} is no block of A's {_shown(a)} {place}", remedy)
+
+
+def _differ(a: Shape, b: Shape) -> bool:
+    """Whether two shapes are known not to be the same."""
+    pairs = zip(a, b, strict=False)
+    return len(a) != len(b) or any(isinstance(d, int) and isinstance(e, int) and d != e for d, e in pairs)
+
+
+def _shown(shape: Shape) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in shape)}]"
 
 
 def _scalar(op: Emitter, x: Value) -> Value:

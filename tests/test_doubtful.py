@@ -44,6 +44,17 @@ def test_what_is_no_block_is_not_stretched(a: list[int | None], b: list[int], ax
             onnx_convert.convert(source, to=to)
 
 
+@pytest.mark.parametrize("b", [[3], [2, 1], [2, 3, 4], [None, 4]])
+def test_without_broadcast_shapes_are_the_same(b: list[int | None]) -> None:
+    source = legacy([2, 3], b)
+    del source.graph.node[0].attribute[:]
+    with pytest.raises(RefusedError, match=r"without broadcast A and B have one shape, not \[2, 3\] and \["):
+        onnx_convert.convert(source, to=7)
+    source = legacy([2, 3], [None, None])
+    del source.graph.node[0].attribute[:]
+    assert onnx_convert.convert(source, to=7).changed
+
+
 @pytest.mark.parametrize(
     ("node", "start", "stop"),
     [
