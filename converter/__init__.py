@@ -12,7 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx_convert.api import Conversion, convert, convert_version, inspect, plan
+    from onnx_convert.api import convert, convert_version, inspect, plan
+    from onnx_convert.conversion import Conversion
     from onnx_convert.describe import Description
     from onnx_convert.emitter import Emitter
     from onnx_convert.errors import (
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
 _HOMES = {
-    "api": ("Conversion", "convert", "convert_version", "inspect", "plan"),
+    "api": ("convert", "convert_version", "inspect", "plan"),
+    "conversion": ("Conversion",),
     "describe": ("Description",),
     "emitter": ("Emitter",),
     "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "Refusal", "RefusedError", "UsageError"),

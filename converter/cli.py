@@ -27,7 +27,7 @@ from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertErr
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from onnx_convert.api import Conversion
+    from onnx_convert.conversion import Conversion
     from onnx_convert.describe import Description
     from onnx_convert.modelfile import Progress
     from onnx_convert.report import Report

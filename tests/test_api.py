@@ -147,6 +147,22 @@ def test_targets(to: int | str | dict, after: dict[str, int]) -> None:
     assert onnx_convert.convert(source, to=to).report.opsets_after == after
 
 
+def test_what_is_closed_says_so(tmp_path: Path) -> None:
+    onnx.save(model("(float[2] x) => (float[2] y) { y = Relu (x) }", 12), tmp_path / "a.onnx")
+    with onnx_convert.convert(tmp_path / "a.onnx", to=13) as kept:
+        converted = kept.model
+    assert kept.model is converted
+    with onnx_convert.convert(tmp_path / "a.onnx", to=13) as conversion:
+        pass
+    for use in (
+        lambda: conversion.model,
+        lambda: conversion.save(tmp_path / "b"),
+        lambda: conversion.write(io.BytesIO()),
+    ):
+        with pytest.raises(UsageError, match="closed"):
+            use()
+
+
 def test_an_opset_is_any_whole_number() -> None:
     source = model("(float[2] x) => (float[2] y) { y = Relu (x) }", 12)
     assert opset_of(onnx_convert.convert(source, to=np.int64(13)).model) == 13

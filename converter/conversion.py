@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a conversion gives back: the model that it made, where to save it, and the report."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from onnx_convert import modelfile
+from onnx_convert.errors import UsageError
+from onnx_convert.layout import External
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from onnx import ModelProto
+    from typing_extensions import Self
+
+    from onnx_convert.modelfile import ModelFile, Progress
+    from onnx_convert.report import Report
+
+
+class Conversion:
+    """A converted model and the report of what was done. Holds the source file open until it is closed or dropped."""
+
+    def __init__(
+        self, proto: ModelProto, report: Report, source: ModelFile | None, wrap: Callable[[ModelProto], Any]
+    ) -> None:
+        self.report = report
+        self._proto = proto
+        self._source = source
+        self._wrap = wrap
+        self._model: Any = None
+        self._closed = False
+
+    @property
+    def model(self) -> Any:
+        """The converted model, of the kind that was given: a ModelProto for a ModelProto, an onnx_ir.Model for one.
+
+        For a path it is a ModelProto with the embedded weights read in; external data stay external.
+        """
+        if self._model is None:
+            source = self._open_source()
+            proto = source.materialise(self._proto) if source else self._proto
+            self._model = self._wrap(proto)
+        return self._model
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything about the model is different."""
+        return self.report.changed
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        external: str = "keep",
+        external_name: str | None = None,
+        size_threshold: int = modelfile.PAYLOAD_MINIMUM,
+        overwrite_data: bool = False,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Writes the model, whole or not at all, and completes the report.
+
+        `external` says what becomes of weights: "keep" them embedded or external as they are, "save" those of at least
+        `size_threshold` bytes to one data file (`external_name`, beside the model), or "embed" external ones. External
+        data follow into another folder; an existing data file is replaced only with `overwrite_data`. `progress` is
+        called with bytes done, all bytes, and the file's name. Raises UsageError, InvalidModelError (data files that
+        are not there) and OSError.
+        """
+        if external not in {kind.value for kind in External}:
+            raise UsageError(f"external is 'keep', 'save' or 'embed', not {external!r}")
+        if size_threshold < 0:
+            raise UsageError(f"a size threshold is a number of bytes, not {size_threshold}")
+        started = time.perf_counter()
+        written = modelfile.write(
+            self._proto,
+            path,
+            self._open_source(),
+            external=External(external),
+            external_name=external_name,
+            size_threshold=size_threshold,
+            overwrite=overwrite_data,
+            progress=progress,
+        )
+        self.report.seconds += time.perf_counter() - started
+        self.report.destination = str(path)
+        self.report.data_files = [str(file) for file in written.data_files]
+        self.report.shared_data = [str(file) for file in written.shared_data]
+        for file in written.shared_data:
+            if not file.exists():  # a model in memory does not tell where its data are
+                self.report.warnings.append(f"its external data are not there: {file}")
+        if written.switched_to_external:
+            self.report.notes.append("embedded it would exceed 2 GiB: its weights went to a data file")
+        return self.report
+
+    def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
+        """Writes the model to a binary stream; external data stay where they are, or are embedded."""
+        written = modelfile.write_stream(self._proto, stream, self._open_source(), external=External(external))
+        self.report.destination = "-"
+        self.report.shared_data = [str(file) for file in written.shared_data]
+        if written.shared_data:
+            names = ", ".join(file.name for file in written.shared_data)
+            self.report.warnings.append(f"it finds its external data only in the folder in which they are: {names}")
+
+    def close(self) -> None:
+        """Lets go of the source file."""
+        self._closed = True
+        if self._source is not None:
+            self._source.close()
+
+    def _open_source(self) -> ModelFile | None:
+        if self._closed and self._source is not None:
+            raise UsageError("the conversion is closed: read or save the model before")
+        return self._source
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
