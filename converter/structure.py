@@ -59,12 +59,13 @@ def examine(model: ModelProto, where: str) -> Census:
 
 def _read(census: Census, where: str) -> None:
     """Raises for a name that is no text, which protobuf hands out as bytes."""
-    names: list[Any] = [*census.names, *(graph.name for graph in census.graphs)]
-    try:
-        "".join(names)
-    except TypeError:
-        name = next(name for name in names if not isinstance(name, str))
-        raise InvalidModelError(f"the name {name!r} is not UTF-8", where=where) from None
+    kinds: tuple[Iterable[Any], ...] = (census.names, [graph.name for graph in census.graphs])
+    for names in kinds:
+        try:
+            "".join(names)
+        except TypeError:
+            name = next(name for name in names if not isinstance(name, str))
+            raise InvalidModelError(f"the name {name!r} is not UTF-8", where=where) from None
 
 
 def _imports(holder: ModelProto | FunctionProto) -> set[str]:
