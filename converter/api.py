@@ -17,7 +17,7 @@ import onnx_convert.adapters  # noqa: F401  (fills the registry when asked)
 from onnx_convert import checks, edits, irversion, modelfile, opsets, structure
 from onnx_convert.carrier import Options
 from onnx_convert.conversion import Conversion
-from onnx_convert.errors import RefusedError, UsageError
+from onnx_convert.errors import InternalError, InvalidModelError, RefusedError, UsageError
 from onnx_convert.planner import Planner
 from onnx_convert.report import Report
 from onnx_convert.targets import Stamps, Target
@@ -42,7 +42,6 @@ class _Request(NamedTuple):
 
     to: Target | None
     options: Options
-    keep_functions: bool
     ir_version: int | None
     runtime: Runtime | None = None
 
@@ -186,7 +185,7 @@ def _plan(
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     census = structure.examine(proto, where)
     report.nodes_before = census.nodes
-    moved, rising, keep = stamps.moves(target), stamps.rises(target), request.keep_functions
+    moved, rising, keep = stamps.moves(target), stamps.rises(target), request.options.keep_functions
     ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)
     if runtime is not None:
         raised = target[""] > imports.get("", target[""])
@@ -200,7 +199,14 @@ def _plan(
             proto, census.graphs, target[""], request.ir_version, rising=rising, keep_functions=keep
         )
     planner = Planner(proto, imports, target, ir_version, request.options, read, report, census)
-    edit = planner.plan()
+    try:
+        edit = planner.plan()
+    except InternalError as error:
+        if planner.faults:
+            raise InvalidModelError(
+                f"does not pass onnx's own check: {checks.lines_of(planner.faults[0])[0]}", where=where
+            ) from error
+        raise
     if runtime is not None:
         report.refusals += irversion.excess(proto, census.graphs, runtime.ir, str(runtime), keep_functions=keep)
         nodes = (node for body in edit.bodies for graph in body.walk() for node in graph.nodes)
@@ -211,7 +217,6 @@ def _plan(
     if edit.any_change or (moved and not rising):
         known = planner.facts if planner.facts.asked else None
         checks.check(proto, edit, read, planner.rewrites, known, report, simple=census.simple)
-        checks.warn(planner.faults, report)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
     added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()
@@ -237,8 +242,7 @@ def _reach(
         others = {domain: version for domain, version in asked.items() if opsets.normalise(domain) != opsets.AI_ONNX}
         return stamps.resolve({**others, opsets.AI_ONNX: opset})
 
-    keep = request.keep_functions
-    return Reach(proto, stamps.main, target, request.options, read, census, keep_functions=keep)
+    return Reach(proto, stamps.main, target, request.options, read, census)
 
 
 def _request(
@@ -268,7 +272,7 @@ def _request(
     if to is not None and runtime is not None:
         raise UsageError("an opset and a runtime exclude each other")
     options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions)
-    return _Request(to, options, keep_functions, ir_version, _runtime(runtime) if runtime is not None else None)
+    return _Request(to, options, ir_version, _runtime(runtime) if runtime is not None else None)
 
 
 def _runtime(name: str) -> Runtime:

@@ -32,7 +32,7 @@ class Call(NamedTuple):
 
 def key_of(node: NodeProto) -> FunctionKey:
     """The key of the function that a node would call."""
-    return node.domain, node.op_type, getattr(node, "overload", "")
+    return opsets.normalise(node.domain), node.op_type, getattr(node, "overload", "")
 
 
 def walk(body: GraphProto | FunctionProto, facts: tuple[Facts, ...] = ()) -> Iterator[Call]:

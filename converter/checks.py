@@ -129,22 +129,16 @@ def find(serialised: bytes) -> tuple[list[str], GraphProto | None]:
     try:
         inferred = view.infer_strictly(serialised)
     except Exception as error:  # C++ errors come as several unrelated types
-        findings += _lines(error)
+        findings += lines_of(error)
     try:
         onnx.checker.check_model(serialised)
     except Exception as error:
-        findings += _lines(error)[:1]
+        findings += lines_of(error)[:1]
     return findings, inferred
 
 
-def warn(faults: Iterable[Exception], report: Report) -> None:
-    """Warns of what inference finds wrong with a source that is converted all the same, unless that was said."""
-    for fault in (line for error in faults for line in _lines(error)):
-        if not any(fault in warning for warning in report.warnings):
-            report.warnings.append(f"onnx finds this fault in the source: {fault}")
-
-
-def _lines(error: Exception) -> list[str]:
+def lines_of(error: Exception) -> list[str]:
+    """What an error of onnx says, a line each."""
     text = re.sub(r"^\[\w+\] Inference error\(s\): ", "", str(error).strip()) or type(error).__name__
     parts = re.split(r"\n(?=\(op_type)", text)
     return [" ".join(part.split()) for part in parts]

@@ -68,10 +68,9 @@ class Conversion:
         `size_threshold` bytes to one data file (`external_name`, beside the model), or "embed" external ones. External
         data follow into another folder; an existing data file is replaced only with `overwrite_data`. `progress` is
         called with bytes done, all bytes, and the file's name. Raises UsageError, InvalidModelError (data files that
-        are not there) and OSError.
+        are not there, or that have to be read for a model in memory, which does not tell where they are) and OSError.
         """
-        if external not in {kind.value for kind in External}:
-            raise UsageError(f"external is 'keep', 'save' or 'embed', not {external!r}")
+        kind = _kind(external)
         if size_threshold < 0:
             raise UsageError(f"a size threshold is a number of bytes, not {size_threshold}")
         started = time.perf_counter()
@@ -79,7 +78,7 @@ class Conversion:
             self._proto,
             path,
             self._open_source(),
-            external=External(external),
+            external=kind,
             external_name=external_name,
             size_threshold=size_threshold,
             overwrite=overwrite_data,
@@ -98,7 +97,7 @@ class Conversion:
 
     def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
         """Writes the model to a binary stream; external data stay where they are, or are embedded."""
-        written = modelfile.write_stream(self._proto, stream, self._open_source(), external=External(external))
+        written = modelfile.write_stream(self._proto, stream, self._open_source(), external=_kind(external))
         self.report.destination = "-"
         self.report.shared_data = [str(file) for file in written.shared_data]
         if written.shared_data:
@@ -106,7 +105,7 @@ class Conversion:
             self.report.warnings.append(f"it finds its external data only in the folder in which they are: {names}")
 
     def close(self) -> None:
-        """Lets go of the source file."""
+        """Lets go of the source, if that is a file or bytes: the model cannot be read or saved any more."""
         self._closed = True
         if self._source is not None:
             self._source.close()
@@ -121,3 +120,9 @@ class Conversion:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _kind(external: str) -> External:
+    if external not in {kind.value for kind in External}:
+        raise UsageError(f"external is 'keep', 'save' or 'embed', not {external!r}")
+    return External(external)

@@ -158,7 +158,7 @@ def _size(graph: GraphProto) -> int:
 
 def function_key(function: FunctionProto) -> FunctionKey:
     """What identifies a model-local function: domain, name and overload (older onnx has no overload)."""
-    return function.domain, function.name, getattr(function, "overload", "")
+    return opsets.normalise(function.domain), function.name, getattr(function, "overload", "")
 
 
 def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], *bodies: GraphEdit | None) -> None:

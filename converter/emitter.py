@@ -307,7 +307,7 @@ class Emitter:
         if self.meaning is None and renamed:
             self.meaning = bearer = made[next(iter(renamed))]
             bearer.ClearField("name")
-            bearer.MergeFrom(own_of(node))
+            bearer.MergeFromString(own_of(node))
         for new, _ in self.emitted:
             for names in (new.input, new.output):
                 for index, name in enumerate(names):

@@ -154,7 +154,7 @@ class Engine:
             fate = Fate(unknown_operator=True)
         elif opset == stop:
             fate = Fate(may_hold_graphs=holds)
-        elif not opsets.is_known(domain) and not registry.is_experimental(operator, domain):
+        elif not opsets.is_known(domain) and not registry.has_operator(operator, domain):
             fate = Fate(undecided=True)
         else:
             crossing = registry.route(domain, operator, opset, stop)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from onnx import AttributeProto, GraphProto, NodeProto, ValueInfoProto
 
 from onnx_convert import opsets
+from onnx_convert.wire import Memory, records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from onnx import TensorProto, TypeProto
 
 OWN: Final = ("name", "doc_string", "metadata_props")  # the fields of a node that do not depend on its operator
-_OPERATORS: Final = tuple(field.name for field in NodeProto.DESCRIPTOR.fields if field.name not in OWN)
+_OWN_NUMBERS: Final = frozenset(NodeProto.DESCRIPTOR.fields_by_name[field].number for field in OWN)
 
 
 class Facts:
@@ -95,14 +96,11 @@ def name_of(node: NodeProto) -> str:
     return node.name or next((name for name in node.output if name), "")
 
 
-def own_of(node: NodeProto) -> NodeProto:
-    """A message of what is the node's own, whatever its operator: name, doc string (any bytes) and metadata."""
-    own = NodeProto()
-    own.CopyFrom(node)
-    for field in _OPERATORS:
-        own.ClearField(field)
-    own.DiscardUnknownFields()
-    return own
+def own_of(node: NodeProto) -> bytes:
+    """What is the node's own, whatever its operator, as fields: name, doc string and metadata, byte for byte."""
+    data = node.SerializeToString()
+    fields = records(Memory(data), 0, len(data))
+    return b"".join(data[start:end] for tag, start, _, end in fields if tag >> 3 in _OWN_NUMBERS)
 
 
 def nothing_known() -> Facts:

@@ -144,15 +144,14 @@ class Planner:
 
     def _refuse_doubles(self) -> None:
         """A function may be called like an operator; which of the two its calls mean is nowhere said."""
-        if all(self.target.get(domain, version) == version for domain, version in self.imports.items()):
-            return
+        called = {(opsets.normalise(domain), operator) for domain, operator in self._operators}
         for domain, name, _ in self.functions:
-            if (domain, name) in self._operators and opsets.history(name, opsets.normalise(domain)):
+            start, stop = self.imports.get(domain, 0), self.target.get(domain, 0)
+            if start != stop and (domain, name) in called and opsets.history(name, domain):
+                direction = opsets.UP if start < stop else opsets.DOWN
                 reason = "it is a function of the model as well, and runtimes differ in which of the two they run"
-                refusal = Refusal(
-                    name, opsets.shown(domain), "", 0, opsets.DOWN, reason, "give the function another name"
-                )
-                self.report.refusals.append(refusal)
+                remedy = "give the function another name"
+                self.report.refusals.append(Refusal(name, opsets.shown(domain), "", 0, direction, reason, remedy))
 
     def _take(self, work: Work) -> None:
         self.report.steps.update(work.steps)

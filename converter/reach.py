@@ -30,8 +30,6 @@ class Reach:
         options: Options,
         read: Callable[[TensorProto], TensorProto],
         census: Census,
-        *,
-        keep_functions: bool,
     ) -> None:
         self._model = model
         self._imports = imports
@@ -39,14 +37,13 @@ class Reach:
         self._options = options
         self._read = read
         self._census = census
-        self._keep_functions = keep_functions
         self._start = imports.get(opsets.AI_ONNX, 0)
 
     def refusals_at(self, opset: int) -> list[Refusal]:
         """What stands in the way of an opset, found by planning."""
         report = Report()
         rising = opset > self._start
-        census, keep = self._census, self._keep_functions
+        census, keep = self._census, self._options.keep_functions
         ir_version = irversion.choose(self._model, census.graphs, opset, None, rising=rising, keep_functions=keep)
         target = self._target_at(opset)
         Planner(self._model, self._imports, target, ir_version, self._options, self._read, report, census).plan()

@@ -91,6 +91,7 @@ class _Recipe(NamedTuple):
     steps: tuple[Step, ...]
     plain: bool
     lost: tuple[int, ...]  # inputs that the new nodes do not use
+    forgotten: tuple[int, ...]  # outputs that nobody makes any more, as nobody reads them
 
 
 class Followed(NamedTuple):
@@ -121,8 +122,8 @@ def subject_of(node: NodeProto, opset: int) -> Subject | None:
         own = _NAME + text_value(name)
         parts.append(own)
     if node.HasField("doc_string") or node.metadata_props:
-        own = own_of(node).SerializeToString()
-        node = _without(node, *OWN[1:])
+        own = own_of(node)
+        node = _without(node, "doc_string", "metadata_props")
     data: bytes = node.SerializeToString()
     head = b"".join(parts)
     if not data.startswith(head) or len(data) > _LARGE:
@@ -148,11 +149,14 @@ class Recipes:
 
     def follow(self, subject: Subject, scope: Scope) -> Followed | None:
         """What the node becomes, if one like it was rewritten before and got the answers that this one would get."""
-        for recipe in self._by_key.get(subject.key, ()):
+        recipes = self._by_key.get(subject.key, [])
+        for index in range(len(recipes) - 1, -1, -1):
+            recipe = recipes[index]
             for what, place, answer in recipe.answers:
                 if scope.ask(what, subject.names[place]) != answer:
                     break
             else:
+                recipes.append(recipes.pop(index))  # the next node is likely to be like this one
                 return _write(recipe, subject, scope)
         return None
 
@@ -168,8 +172,7 @@ class Recipes:
         plain: bool,
     ) -> None:
         """Remembers what became of a node, unless that depends on more than was taken down."""
-        recipes = self._by_key.setdefault(subject.key, [])
-        if not listener.general or len(recipes) >= _KEPT:
+        if not listener.general:
             return
         own = [*subject.names, ""]
         used = dict.fromkeys(name for new in written for name in (*new.input, *new.output) if name not in own)
@@ -197,6 +200,9 @@ class Recipes:
             for (what, name), answer in listener.answers.items()
             if what != "spelled" or not _tells(listener.answers.get(("type", name)), answer)
         ]
+        made = {name for new in written for name in new.output}
+        recipes = self._by_key.setdefault(subject.key, [])
+        del recipes[: 1 - _KEPT]
         recipes.append(
             _Recipe(
                 tuple(answers),
@@ -207,6 +213,7 @@ class Recipes:
                 tuple(steps),
                 plain,
                 tuple(place for place, name in enumerate(subject.names[:inputs]) if name and name not in taken),
+                tuple(place for place, name in enumerate(own[inputs:-1], inputs) if name and name not in made),
             )
         )
 
@@ -218,7 +225,7 @@ def _tells(kind: TypeProto | None, spelling: str) -> bool:
 
 def _rest(node: NodeProto, *, bears: bool) -> bytes:
     """What a new node is apart from its names, and, if it bears what is the subject's own, apart from that."""
-    own = OWN if bears else OWN[:1]
+    own = OWN if bears else ("name",)
     data: bytes = _without(node, "input", "output", *own).SerializeToString()
     return data
 
@@ -236,5 +243,6 @@ def _write(recipe: _Recipe, subject: Subject, scope: Scope) -> Followed:
         *map(text_value, fresh),
     ]
     nodes = [b"".join(choose(pieces)) for choose in recipe.choices]
+    scope.edit.forgotten.update([subject.names[place] for place in recipe.forgotten])
     lost = [subject.names[place] for place in recipe.lost]
     return Followed(nodes, recipe.steps, constants if recipe.plain else None, lost)

@@ -216,6 +216,11 @@ def is_experimental(operator: str, domain: str = AI_ONNX) -> bool:
     versions = opsets.history(operator, domain)
     if versions:
         return decision(operator, versions[0], UP, domain) is not None
+    return has_operator(operator, domain)
+
+
+def has_operator(operator: str, domain: str) -> bool:
+    """Whether any entry concerns this operator."""
     _fill(operator)
     return any(key[:2] == (domain, operator) for key in _decisions)
 

@@ -374,10 +374,6 @@ class Scope:
         """Whether a name is an input, an initializer or a node's output of this very graph."""
         return name in self._find_sources()
 
-    def source(self, name: str) -> NodeProto | TensorProto | None:
-        """What a name of this graph comes from: a node, an initializer that is constant, or None."""
-        return self._find_sources().get(name)
-
     def looked_around(self) -> None:
         """Takes note that what becomes of the node at hand depends on other nodes too."""
         if self.listener is not None:

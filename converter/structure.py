@@ -53,13 +53,17 @@ def examine(model: ModelProto, where: str) -> Census:
             raise InvalidModelError(f"function {function.name} is defined twice", where=where)
         defined.add(function_key(function))
         _body(function, (), _imports(function), census, where, f"function {function.name}/")
-    _read(census, where)
+    _read(model, census, where)
     return census
 
 
-def _read(census: Census, where: str) -> None:
+def _read(model: ModelProto, census: Census, where: str) -> None:
     """Raises for a name that is no text, which protobuf hands out as bytes."""
-    kinds: tuple[Iterable[Any], ...] = (census.names, [graph.name for graph in census.graphs])
+    others = [graph.name for graph in census.graphs]
+    others += [entry.domain for holder in (model, *model.functions) for entry in holder.opset_import]
+    others += [name for function in model.functions for name in (function.name, function.domain, *function.attribute)]
+    others += [name for operator in census.operators for name in operator]
+    kinds: tuple[Iterable[Any], ...] = (census.names, others)
     for names in kinds:
         try:
             "".join(names)

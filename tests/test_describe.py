@@ -92,8 +92,7 @@ class Walk(Reach):
     """A reach without a model: the refusals at each opset are given, and it counts the plans."""
 
     def __init__(self, start: int, refused: dict[int, int]) -> None:
-        super().__init__(ModelProto(), {"": start}, lambda opset: {"": opset}, Options(), lambda t: t, set(),
-                         keep_functions=False)  # fmt: skip
+        super().__init__(ModelProto(), {"": start}, lambda opset: {"": opset}, Options(), lambda t: t, set())
         self.refused = refused
         self.plans: list[int] = []
 

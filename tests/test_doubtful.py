@@ -99,6 +99,25 @@ def test_a_function_called_like_an_operator() -> None:
             with pytest.raises(RefusedError, match="a function of the model as well"):
                 onnx_convert.convert(source, to=to, keep_functions=keep)
     assert not onnx_convert.convert(source, to=18).changed
+    source.graph.node[0].domain = "ai.onnx"
+    with pytest.raises(RefusedError) as caught:
+        onnx_convert.convert(source, to=22)
+    assert caught.value.refusals[0].direction == "up"
+
+
+@pytest.mark.parametrize(
+    ("graph", "start", "stop"),
+    [
+        ("(float[4] x) => (float[4] y) { y = Trilu (x) }", 17, 13),
+        ("(float[4] x) => (float[2] y, float[2] z) { y, z = Split <axis = 1, num_outputs = 2> (x) }", 18, 13),
+        ("(float[4] x) => (float[k] y) <int64[1] k = {2}> { y, i = TopK <axis = 1> (x, k) }", 17, 9),
+        ("(float[4] x, int64[1] i) => (float[1] y) { y = Gather <axis = -3> (x, i) }", 13, 10),
+    ],
+)
+def test_what_an_adapter_stumbles_over(graph: str, start: int, stop: int) -> None:
+    """Where the model is not valid, that is what is said, and not that we have a bug."""
+    with pytest.raises((InvalidModelError, RefusedError), match=r"check|not valid|axis"):
+        onnx_convert.convert(model(graph, start), to=stop)
 
 
 def test_functions_that_are_to_be_kept_are_not_expanded() -> None:

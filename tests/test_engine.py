@@ -648,7 +648,7 @@ def test_nodes_alike_cost_one_visit_to_an_adapter(monkeypatch: pytest.MonkeyPatc
         node.name = f"ünïcode {number}" if number % 2 else "x" * 200 + str(number)
         if number % 3:
             node.doc_string = f"line {number}"
-            node.metadata_props.add(key="stack", value=str(number))
+            node.metadata_props.add(key="stack", value=str(number)).MergeFromString(future)
         node.MergeFromString(future)
     crossed = []
     cross = Carrier._cross
@@ -665,6 +665,30 @@ def test_nodes_alike_cost_one_visit_to_an_adapter(monkeypatch: pytest.MonkeyPatc
         )
         assert after.SerializeToString().endswith(future)
     assert_same_numbers(source, converted)
+
+
+def test_nodes_alike_forget_alike() -> None:
+    """What nobody makes any more has no type either, whether an adapter was asked or not."""
+    names = [f"{letter}{number}" for number in range(3) for letter in "ym"]
+    nodes = " ".join(f"y{n}, m{n} = LayerNormalization <axis = -1> (x, s)" for n in range(3))
+    outputs = ", ".join(f"float[2,3] {name}" for name in names[::2])
+    stated = ", ".join(f"float[2,1] {name}" for name in names[1::2])
+    source = model(f"(float[2,3] x, float[3] s) => ({outputs}) <{stated}> {{ {nodes} }}", 17)
+    converted = onnx_convert.convert(source, to=16).model
+    assert not {value.name for value in converted.graph.value_info} & set(names)
+    assert_same_numbers(source, converted)
+
+
+def test_rare_kinds_do_not_drive_out_the_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    crossed = []
+    cross = Carrier._cross
+    monkeypatch.setattr(Carrier, "_cross", lambda *given: crossed.append(given) or cross(*given))
+    inputs = ", ".join(f"float[2,3,{number + 1}] x{number}" for number in range(40))
+    outputs = ", ".join(f"float[2,3,{number + 1}] y{number}" for number in range(40))
+    nodes = " ".join(f"y{number} = Softmax <axis = 1> (x{number})" for number in range(40))
+    again = " ".join(f"z{number} = Softmax <axis = 1> (x0)" for number in range(40))
+    onnx_convert.convert(model(f"({inputs}) => ({outputs}) {{ {nodes} {again} }}", 12), to=13)
+    assert len(crossed) == 41
 
 
 def test_doc_strings_may_be_any_bytes() -> None:

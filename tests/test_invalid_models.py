@@ -42,6 +42,7 @@ def spelled_in_latin_1(name: str) -> ModelProto:
     source = model("(float[2,3] a_value) => (float[2,3] y) { y = Softmax <axis = 0> (a_value) }", 13)
     source.graph.name = "a_graph"
     source.graph.node[0].name = "a_node"
+    source.opset_import.add(domain="a_domain", version=1)
     return ModelProto.FromString(
         source.SerializeToString().replace(name.encode(), name.replace("a", "ä").encode("latin-1"))
     )
@@ -99,6 +100,7 @@ def branch(node: str) -> str:
         (with_function_twice(), "function F0 is defined twice"),
         (spelled_in_latin_1("a_node"), r"the name b'\xe4_node' is not UTF-8"),
         (spelled_in_latin_1("a_graph"), r"the name b'\xe4_gr\xe4ph' is not UTF-8"),
+        (spelled_in_latin_1("a_domain"), r"the name b'\xe4_dom\xe4in' is not UTF-8"),
         (spelled_in_latin_1("a_value"), r"the name b'\xe4_v\xe4lue' is not UTF-8"),
     ],
 )

@@ -45,34 +45,38 @@ def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
         quickly = _outcome(model, trial)
         monkeypatch.setattr(Recipes, "follow", lambda *given: None)
         assert quickly == _outcome(model, trial), f"seed {seed}: {trial}"
-    assert any(followed)
+    assert sum(followed) > len(seeds) // 4
 
 
 def _outcome(model: ModelProto, trial: Trial) -> Any:
-    """The converted model and how often which step was gone; the refusals where it cannot be converted."""
+    """The converted model and how often which step was gone; the refusals where it cannot be converted; what onnx finds
+    wrong with it, now that less is known of its inputs."""
     try:
         conversion = onnx_convert.convert(model, to=trial.target, **trial.options)
     except onnx_convert.RefusedError as error:
         return error.refusals
+    except onnx_convert.InvalidModelError as error:
+        return str(error)
     return conversion.model, conversion.report.steps
 
 
 def _several(trial: Trial) -> ModelProto | None:
-    """The model with its nodes several times over, on the same inputs; half of them have notes of their own. None where
-    the nodes have subgraphs, in which each name would have to be another."""
+    """The model several times over in one graph: as it is; with notes on its nodes; on inputs of which only the rank is
+    known; on inputs of which not even that is. None where the nodes have subgraphs, in which each name would have to be
+    another."""
     source = trial.disguised().model
     graph = source.graph
     if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for node in graph.node for a in node.attribute):
         return None
-    shared = {"", *(value.name for value in graph.input), *(tensor.name for tensor in graph.initializer)}
-    shared |= {tensor.values.name for tensor in graph.sparse_initializer}
+    constants = {tensor.name for tensor in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
     model = ModelProto()
     model.CopyFrom(source)
     for field in ("node", "output", "value_info"):
         model.graph.ClearField(field)
     for number in range(COPIES):
+        shared = {"", *constants, *([] if number > 1 else (value.name for value in graph.input))}
 
-        def renamed(name: str, ending: str = f"_{number}") -> str:
+        def renamed(name: str, shared: set[str] = shared, ending: str = f"_{number}") -> str:
             return name if name in shared else name + ending
 
         for node in graph.node:
@@ -84,10 +88,17 @@ def _several(trial: Trial) -> ModelProto | None:
             if number % 2:
                 new.doc_string = f"copy {number} of {node.name}"
                 new.metadata_props.add(key="copy", value=str(number))
-        for values, copies in ((graph.output, model.graph.output), (graph.value_info, model.graph.value_info)):
+        stated = [(graph.output, model.graph.output)]
+        stated += [(graph.value_info, model.graph.value_info)] if number < 2 else [(graph.input, model.graph.input)]
+        for values, copies in stated:
             for value in values:
                 if value.name not in shared:
                     copy: ValueInfoProto = copies.add()
                     copy.CopyFrom(value)
                     copy.name = renamed(value.name)
+                    if number == 2:
+                        for dim in copy.type.tensor_type.shape.dim:
+                            dim.Clear()
+                    if number == 3:
+                        copy.type.tensor_type.ClearField("shape")
     return model if model.graph.output else None
