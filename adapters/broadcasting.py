@@ -15,7 +15,7 @@ from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Shape, Value
+    from onnx_convert.site import Dim, Node, Shape, Value
 
 OPERATORS: Final = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
 
@@ -61,13 +61,10 @@ def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
     start = len(a.shape) - len(b.shape) if axis == -1 else axis
     missing = len(a.shape) - len(b.shape) - start
     if start >= 0 and missing >= 0:
-        against = a.shape[start : start + len(b.shape)]
-        if any(
-            isinstance(d, int) and isinstance(e, int) and e not in (d, 1) for d, e in zip(against, b.shape, strict=True)
-        ):
+        if any(_clash(dim, other) and other != 1 for dim, other in zip(a.shape[start:], b.shape, strict=False)):
             _refuse_shapes(node, a.shape, b.shape)
         return op.Unsqueeze(b, axes=list(range(len(b.shape), len(b.shape) + missing))) if missing else b
-    if any(isinstance(dim, int) and dim != 1 for dim in b.shape):
+    if any(_clash(dim, 1) for dim in b.shape):
         _refuse_shapes(node, a.shape, b.shape)
     return _scalar(op, b)
 
@@ -81,8 +78,12 @@ def _refuse_shapes(node: Node, a: Shape, b: Shape) -> NoReturn:
 
 def _differ(a: Shape, b: Shape) -> bool:
     """Whether two shapes are known not to be the same."""
-    pairs = zip(a, b, strict=False)
-    return len(a) != len(b) or any(isinstance(d, int) and isinstance(e, int) and d != e for d, e in pairs)
+    return len(a) != len(b) or any(map(_clash, a, b))
+
+
+def _clash(one: Dim, other: Dim) -> bool:
+    """Whether two sizes are known not to be the same."""
+    return isinstance(one, int) and isinstance(other, int) and one != other
 
 
 def _shown(shape: Shape) -> str:

@@ -230,10 +230,10 @@ def _plural(count: int, noun: str) -> str:
 
 
 def _aligned(table: Table) -> Iterator[str]:
-    rows = [table.header, *table.rows] if table.header else table.rows
-    widths = [max(len(line) for cell in column for line in _lines(cell)) for column in zip(*rows, strict=True)]
+    rows = [[_lines(cell) for cell in row] for row in ([table.header] if table.header else []) + table.rows]
+    widths = [max(len(line) for lines in column for line in lines) for column in zip(*rows, strict=True)]
     for row in rows:
-        for line in zip_longest(*map(_lines, row), fillvalue=""):
+        for line in zip_longest(*row, fillvalue=""):
             cells = (
                 cell.rjust(width) if index in table.right else cell.ljust(width)
                 for index, (cell, width) in enumerate(zip(line, widths, strict=True))
