@@ -215,8 +215,7 @@ def _plan(
         reach = _reach(proto, request, read, stamps, census)
         raise RefusedError(report.refusals, report, reach.nearest(target[""], report.refusals))
     if edit.any_change or (moved and not rising):
-        known = planner.facts if planner.facts.asked else None
-        checks.check(proto, edit, read, planner.rewrites, known, report, simple=census.simple)
+        checks.check(proto, edit, read, planner.rewrites, planner.take_known(), report, simple=census.simple)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
     added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()

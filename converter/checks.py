@@ -15,19 +15,18 @@ from typing import TYPE_CHECKING
 import onnx
 import onnx.checker
 import onnx.shape_inference
-from onnx import GraphProto, ValueInfoProto
+from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from onnx_convert import view
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from onnx import ModelProto, TensorProto, TypeProto
+    from onnx import ModelProto, TensorProto
 
     from onnx_convert.edits import ModelEdit, Rewrite
-    from onnx_convert.facts import Facts
     from onnx_convert.report import Report
 
 
@@ -46,7 +45,7 @@ def check(
     edit: ModelEdit,
     read: Callable[[TensorProto], TensorProto],
     rewrites: list[Rewrite],
-    known: Facts | None,
+    known: Mapping[str, bytes] | None,
     report: Report,
     *,
     simple: bool,
@@ -85,22 +84,21 @@ def check(
 
 
 def _changed(
-    inferred: GraphProto, rewrites: list[Rewrite], known: Facts
+    inferred: GraphProto, rewrites: list[Rewrite], known: Mapping[str, bytes]
 ) -> Iterator[tuple[str, Rewrite, TypeProto, TypeProto | None]]:
     """The outputs of rewritten nodes of which inference now finds something else: who rewrote the node, what was known,
     and what is found."""
-    expected = {name: rewrite for rewrite in rewrites for name in rewrite.source.output[:]}
+    expected = {name: rewrite for rewrite in rewrites for name in rewrite.outputs}
     for value in chain(inferred.output, inferred.value_info):
         by = expected.pop(value.name, None)
         if by is None:
             continue
-        before, found = known.type_of(value.name), value.type
-        if before is not None and found != before:
-            yield value.name, by, before, found
+        before = known.get(value.name)
+        if before is not None and value.type.SerializeToString() != before:
+            yield value.name, by, TypeProto.FromString(before), value.type
     for name, by in expected.items():
-        before = known.type_of(name)
-        if before is not None:
-            yield name, by, before, None
+        if name in known:
+            yield name, by, TypeProto.FromString(known[name]), None
 
 
 def _is_overcounted(model: ModelProto, name: str) -> bool:

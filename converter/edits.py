@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnx import NodeProto, SparseTensorProto
 
 from onnx_convert import opsets
-from onnx_convert.facts import name_of, subgraphs
+from onnx_convert.facts import subgraphs
 from onnx_convert.wire import BYTES, prefix
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ def pack(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto | bytes])
 
 
 class Rewrite(NamedTuple):
-    """A node of the source, by which adapter it was rewritten, and what it became."""
+    """A node of the source and the values that it made, by which adapter it was rewritten, and what it became."""
 
-    source: NodeProto
+    node: str  # how people find it
+    outputs: list[str]
     adapter: str
     new: Sequence[NodeProto | bytes]
 
@@ -50,11 +51,6 @@ class Rewrite(NamedTuple):
     def nodes(self) -> list[NodeProto]:
         """What it became, as messages."""
         return messages(self.new)
-
-    @property
-    def node(self) -> str:
-        """How people find the source node."""
-        return name_of(self.source)
 
     def makes(self, name: str) -> bool:
         """Whether the new nodes make a value of that name."""
@@ -65,10 +61,10 @@ class Rewrite(NamedTuple):
 class GraphEdit:
     """What changes in one graph or function body.
 
-    `items` is the new node list: source messages that stay and new ones, of which many are serialised, as nobody will
-    look into them; `nodes` gives messages. `children` are the edits of the subgraphs of nodes that stay (a new node
-    brings its subgraphs converted). `constants` are new initializers; `inputs` new graph inputs; `dropped` names of
-    initializers that lost their last use; `value_info` what inference no longer finds.
+    `items` is the new node list: source messages that stay and new ones, of which many are serialised, as hardly
+    anybody will look into them; `nodes` gives messages. `children` are the edits of the subgraphs of nodes that stay (a
+    new node brings its subgraphs converted). `constants` are new initializers; `inputs` new graph inputs; `dropped`
+    names of initializers that lost their last use; `value_info` what inference no longer finds.
     """
 
     graph: GraphProto | FunctionProto

@@ -68,7 +68,8 @@ _STAYS: Final = Fate()
 
 
 class Engine:
-    """One conversion of one model. `expanded` holds the functions that are put in place of their calls."""
+    """One conversion of one model. `expanded` holds the functions that are put in place of their calls; `simple` says
+    that all nodes of the model are (see `opsets.is_simple`)."""
 
     def __init__(
         self,
@@ -77,8 +78,11 @@ class Engine:
         options: Options,
         functions: dict[FunctionKey, FunctionProto],
         expanded: set[FunctionKey],
+        *,
+        simple: bool,
     ) -> None:
         self.session = session
+        self.simple = simple
         self.target = target
         self.options = options
         self.rewrites: list[Rewrite] = []
@@ -100,7 +104,7 @@ class Engine:
     # ---- graphs
 
     def _graph(self, scope: Scope) -> None:
-        items = scope.edit.items
+        edit, items = scope.edit, scope.edit.items
         fates: dict[tuple[str, str], tuple[Fate, int]] = {}
         for index, node in enumerate(scope.graph.node):
             operator = node.domain, node.op_type
@@ -109,17 +113,19 @@ class Engine:
                 opset = scope.imports.get(domain, 0)
                 fates[operator] = self._fate(domain, node.op_type, opset), opset
             fate, opset = fates[operator]
-            if fate is _STAYS:
-                items.append(node)
-            else:
+            if fate is not _STAYS:
                 self._node(index, node, opset, fate, scope)
+            elif self.simple and edit.changed:
+                items.append(node.SerializeToString())  # which is due anyway; a message in hand costs more
+            else:
+                items.append(node)
         if scope.parent is not None:
             if self.session.ir_after <= INPUTS_ONLY:
                 self._hoist(scope)
-            if scope.edit.changed:
+            if edit.changed:
                 scope.keep_output_types()
         used = self.session.used
-        scope.edit.constants += [tensor for name, tensor in scope.new_constants.items() if name in used]
+        edit.constants += [tensor for name, tensor in scope.new_constants.items() if name in used]
 
     def _hoist(self, scope: Scope) -> None:
         """Moves the initializers of a subgraph to the main graph, which alone has any up to IR version 3.
@@ -260,7 +266,7 @@ class Engine:
             carried.lost = [name for name in source.input if name and name not in used]
         self.session.used.update(used)
         work.lost += carried.lost
-        self.rewrites.append(Rewrite(source, adapter, carried.nodes))
+        self.rewrites.append(Rewrite(name_of(source), source.output[:], adapter, carried.nodes))
         edit.items += carried.nodes
         edit.changed = True
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from onnx_convert import calls, engine, irversion, leftovers, opsets, view
 from onnx_convert.edits import GraphEdit, ModelEdit, function_key
 from onnx_convert.errors import Refusal
-from onnx_convert.facts import Facts
+from onnx_convert.facts import Facts, nothing_known
 from onnx_convert.scope import Scope
 from onnx_convert.session import Names, Session
 
@@ -63,7 +63,7 @@ class Planner:
     def plan(self) -> ModelEdit:
         """The edit that carries the model to the target; where nodes were refused it leaves them as they are."""
         expanded = {key for key, f in self.functions.items() if irversion.of_function(f) > self.ir_version}
-        run = engine.Engine(self.session, self.target, self.options, self.functions, expanded)
+        run = engine.Engine(self.session, self.target, self.options, self.functions, expanded, simple=self.simple)
         kept = []
         for key in calls.callees_first(self.functions):
             if key not in expanded:
@@ -87,6 +87,15 @@ class Planner:
         if self.ir_version <= irversion.INPUTS_ONLY:
             self._initializers_to_inputs(edit)
         return edit
+
+    def take_known(self) -> dict[str, bytes] | None:
+        """What inference found of the values that rewritten nodes made, serialised; None if nobody had to ask. All else
+        that it found is let go: the check of the result needs as much memory again."""
+        facts, self.facts = self.facts, nothing_known()
+        if not facts.asked:
+            return None
+        made = (name for rewrite in self.rewrites for name in rewrite.outputs)
+        return {name: kind.SerializeToString() for name in made if (kind := facts.type_of(name)) is not None}
 
     def _function(self, run: engine.Engine, key: FunctionKey) -> tuple[Scope, Work]:
         function = self.functions[key]

@@ -194,7 +194,9 @@ class Scope:
         if name in self._types:
             return self._types[name]
         known = self.facts.type_of(name)
-        if not has_shape(known) and name in self._written:
+        if has_shape(known):
+            return known  # which is not kept: facts are at hand
+        if name in self._written:
             self._types[name] = known  # a question about itself, through a captured name, ends here
             known = self._infer(name) or known
             if name in self._earlier and not is_complete(known):  # a value keeps its type, whatever makes it now

@@ -31,7 +31,6 @@ class Census:
         self.operators: set[tuple[str, str]] = set()
         self.names: set[str] = set()
         self.graphs: list[GraphProto] = []
-        self.held: list[list[NodeProto]] = []  # what Python has made of the messages need not be made again
 
     @property
     def simple(self) -> bool:
@@ -104,9 +103,7 @@ def _body(
     census.nodes += len(body.node)
     if isinstance(body, GraphProto):
         census.graphs.append(body)
-    nodes = body.node[:]
-    census.held.append(nodes)
-    for node in nodes:
+    for node in body.node:
         names.add(node.name)
         operator = node.domain, node.op_type
         if operator not in holds:

@@ -6,7 +6,9 @@ Operators of the domain `org.engine` are made up here, so that each situation ca
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,8 +18,9 @@ from texts import assert_same_numbers, defined_names, model, node_named, operato
 
 import onnx_convert
 import onnx_convert.adapters
-from onnx_convert import InternalError, RefusedError, opsets, registry
+from onnx_convert import InternalError, RefusedError, checks, opsets, registry
 from onnx_convert.carrier import Carrier
+from onnx_convert.facts import Facts
 from oracle import all_nodes, run
 
 DOWN, UP = opsets.DOWN, opsets.UP
@@ -544,6 +547,29 @@ def test_what_inference_loses_behind_a_foreign_operator_is_written_down() -> Non
     inferred = onnx.shape_inference.infer_shapes(converted)
     known = {value.name: len(value.type.tensor_type.shape.dim) for value in inferred.graph.value_info}
     assert known["b"] == 2
+
+
+def test_what_inference_found_of_the_source_is_let_go_before_the_result_is_inferred(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of the two costs several times the model, and nodes that were rewritten are all that is compared."""
+    held: list[weakref.ref[Facts]] = []
+    alive: list[bool] = []
+    make, find = Facts.__init__, checks.find
+
+    def made(facts: Facts, *given: Any) -> None:
+        make(facts, *given)
+        held.append(weakref.ref(facts))
+
+    def found(view: bytes) -> Any:
+        alive.extend(reference() is not None and reference().asked for reference in held)
+        return find(view)
+
+    monkeypatch.setattr(Facts, "__init__", made)
+    monkeypatch.setattr(checks, "find", found)
+    source = model("(float[2,3,4] x) => (float[2,3,4] z) { y = Relu (x) z = Softmax <axis = 1> (y) }", 12)
+    assert onnx_convert.convert(source, to=13).changed
+    assert alive and not any(alive)
 
 
 # ---- constants
