@@ -137,7 +137,7 @@ class _Builder:
 
     def packed(self, source: Body, edit: GraphEdit | None) -> bytes:
         """All nodes, serialised, where they are simple."""
-        return edit.packed if edit else pack(source, source.node[:])
+        return edit.packed if edit else pack(source, source.node)
 
     def _constant(self, node: NodeProto, tensor: TensorProto) -> list[NodeProto]:
         small = self._small(tensor)
