@@ -167,6 +167,21 @@ def in_place(megabytes: str) -> dict[str, float]:
     return {"seconds": took, "extra": memory("VmHWM") - before, "model": float(model.ByteSize())}
 
 
+def bytes_read(source: str, destination: str) -> dict[str, float]:
+    """How much a conversion from file to file reads, of whatever file."""
+    onnx_convert.convert(chain(8, 12, softmax=True), to=13)  # whatever is imported for the first one
+    before = bytes_so_far()
+    with onnx_convert.convert(source, to=13) as conversion:
+        conversion.save(destination)
+    return {"read": bytes_so_far() - before}
+
+
+def bytes_so_far() -> float:
+    """What this process has read, whether from the disk or from memory."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(float(line.split()[1]) for line in lines if line.startswith("rchar"))
+
+
 def memory(field: str) -> float:
     """A figure of this process in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
