@@ -279,6 +279,7 @@ class Carrier:
         as_written = way.as_written and bool(moving.lineage)
         finding = legality.check(node, rule, stop, scope.spelled, unknown, as_written=as_written)
         if finding is None:
+            scope.settled(node, stop)
             return [node]
         if finding.formal is None or finding.remedy:
             raise Refuse(finding.reason, finding.remedy, boundary=finding.since)

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 import onnx
 import onnx.checker
-import onnx.shape_inference
 from onnx import GraphProto, TypeProto, ValueInfoProto
 
-from onnx_convert import view
+from onnx_convert import inference, view
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.types import contradicts, is_vaguer, nameless
 
@@ -125,7 +124,7 @@ def find(serialised: bytes) -> tuple[list[str], GraphProto | None]:
     findings: list[str] = []
     inferred: GraphProto | None = None
     try:
-        inferred = view.infer_strictly(serialised)
+        inferred = inference.strictly(serialised)
     except Exception as error:  # C++ errors come as several unrelated types
         findings += lines_of(error)
     try:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from onnx_convert import calls, engine, irversion, leftovers, opsets, view
+from onnx_convert import calls, engine, inference, irversion, leftovers, opsets, view
 from onnx_convert.edits import GraphEdit, ModelEdit, function_key
 from onnx_convert.errors import Refusal
 from onnx_convert.facts import Facts, nothing_known
@@ -53,7 +53,7 @@ class Planner:
         self.simple = census.simple
         self._operators = census.operators
         self.faults: list[Exception] = []  # what inference finds wrong with the source
-        infer = partial(view.infer_source, model, read, self.faults.append, simple=census.simple)
+        infer = partial(inference.of_source, model, read, self.faults.append, simple=census.simple)
         self.facts = Facts(infer, len(model.graph.node))
         self.lost: list[str] = []  # in the main graph and those of training
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
@@ -113,7 +113,7 @@ class Planner:
     def _infer_function(self, key: FunctionKey) -> GraphProto:
         """A function's body, inferred from what all its calls have in common."""
         function = self.functions[key]
-        return view.infer_function(function, self._common_inputs(key), self.model, self.read)
+        return inference.of_function(function, self._common_inputs(key), self.model, self.read)
 
     def _common_inputs(self, key: FunctionKey) -> dict[str, TypeProto]:
         if self._sites is None:

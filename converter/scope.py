@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-import onnx
-import onnx.shape_inference
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
-from onnx_convert import constants, legality, opsets
+from onnx_convert import constants, inference, legality, opsets
 from onnx_convert.edits import GraphEdit, messages
 from onnx_convert.facts import used_names
 from onnx_convert.types import (
@@ -102,6 +100,13 @@ class Scope:
                 self._types.pop(name, None)
         if self.listener is not None:
             self.listener.own.update(node.output)
+
+    def settled(self, node: NodeProto, opset: int) -> None:
+        """Takes note that a node which an adapter wrote has come to the target: what is asked from now on is answered
+        as after a recipe, which goes there at once."""
+        for name in node.output:
+            if name in self._index and self._index[name][0] is node:
+                self._index[name] = (node, opset)
 
     def renamed(self, old: str, new: str) -> None:
         """Takes note that an adapter's value takes over the name of a source value."""
@@ -265,11 +270,6 @@ class Scope:
 
     def _infer_node(self, name: str) -> TypeProto | None:
         node, opset = self._written[name]
-        domain = opsets.normalise(node.domain)
-        schema = opsets.schema_at(node.op_type, opset, domain)
-        rule = legality.rule_of(node.op_type, opset, domain)
-        if schema is None or rule is None or not rule.infers:  # onnx would answer, with a scalar
-            return None
         types: dict[str, TypeProto] = {}
         data: dict[str, TensorProto] = {}
         for used in used_names(node):
@@ -279,19 +279,8 @@ class Scope:
                 data[used] = self.session.read(tensor)
                 if self.listener is not None:
                     self.listener.heard("elements", used, _elements(self._constant(used)))
-        imports = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in {**self.imports, domain: opset}.items()]
-        strange = _strange(node, rule, types)
-        try:
-            found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=imports)
-        except Exception:  # the C++ side raises many kinds; the check of the whole result reports what is really wrong
-            return None
-        for index, output in enumerate(node.output if strange else ()):
-            dtype = strange.get(rule.formal_output(index).variable)
-            if dtype and output in found:
-                found[output].tensor_type.elem_type = dtype
-        for output, kind in found.items():
-            if output and kind.WhichOneof("value"):
-                self._types[output] = kind
+        found = inference.of_node(node, opset, types, data, self.imports)
+        self._types.update(found)
         return found.get(name)
 
     # ---- constants
@@ -406,22 +395,6 @@ class Scope:
                 sources.update((output, node) for output in node.output if output)
             self._sources = sources
         return self._sources
-
-
-def _strange(node: NodeProto, rule: legality.Rule, types: dict[str, TypeProto]) -> dict[str, int]:
-    """The dtypes that a node's version does not take, by type variable. A Cast sandwich may carry them later on: until
-    then float stands in for them, so that inference finds the shapes."""
-    found = {}
-    for index, name in enumerate(node.input):
-        formal, kind = rule.formal_input(index), types.get(name)
-        if kind is None or not formal.bound or not kind.tensor_type.elem_type or spelled(kind) in formal.types:
-            continue
-        if "tensor(float)" in formal.types:
-            found[formal.variable] = kind.tensor_type.elem_type
-            types[name] = tensor_type(TensorProto.FLOAT)
-            if kind.tensor_type.HasField("shape"):
-                types[name].tensor_type.shape.CopyFrom(kind.tensor_type.shape)
-    return found
 
 
 def _elements(array: Array | None) -> tuple[str, tuple[int, ...], bytes | tuple[Any, ...]] | None:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import onnx
-import onnx.shape_inference
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from onnx_convert import constants, opsets
@@ -234,69 +232,13 @@ def serialised(
     return b"".join((data, prefix(_GRAPH, len(nodes)), nodes))  # a message that is given in two parts is one
 
 
-def infer(view: ModelProto) -> GraphProto:
-    """The main graph of a view with every type that can be inferred, as it is where inference breaks off."""
-    try:
-        return onnx.shape_inference.infer_shapes(view, check_type=False, strict_mode=False, data_prop=True).graph
-    except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
-        return view.graph
-
-
-def infer_strictly(view: bytes, *, check_type: bool = True) -> GraphProto:
-    """The main graph of a serialised view, inferred; raises what is wrong, the dtypes that nodes take included.
-
-    Inference takes some integers for shapes that are none, and fails where two of them are added: what passes without
-    a look at elements is right.
-    """
-    try:
-        return onnx.shape_inference.infer_shapes(view, check_type=check_type, strict_mode=True, data_prop=True).graph
-    except Exception:  # C++ errors come as several unrelated types
-        return onnx.shape_inference.infer_shapes(view, check_type=check_type, strict_mode=True, data_prop=False).graph
-
-
-def infer_source(
-    model: ModelProto,
-    read: Callable[[TensorProto], TensorProto],
-    complain: Callable[[Exception], None],
-    *,
-    simple: bool,
-) -> GraphProto:
-    """The inferred main graph of a model; `simple` says that all its nodes are.
-
-    What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
-    what inference finds itself counts. `complain` is told what is wrong even then.
-    """
-    view = serialised(model, None, read, simple=simple)
-    try:
-        return infer_strictly(view, check_type=False)  # which is for the result's check to see
-    except Exception:  # C++ errors come as several unrelated types
-        source = ModelProto.FromString(view)
-        foreign = {
-            name
-            for node in source.graph.node
-            if not opsets.is_known(opsets.normalise(node.domain))
-            for name in node.output
-        }
-        stated = [value for value in source.graph.value_info if value.name in foreign]
-        del source.graph.value_info[:]
-        source.graph.value_info.extend(stated)
-        for value in source.graph.output:
-            if value.type.HasField("tensor_type"):
-                value.type.tensor_type.ClearField("shape")
-        try:
-            return infer_strictly(source.SerializeToString(), check_type=False)
-        except Exception as error:
-            complain(error)
-            return infer(source)
-
-
-def infer_function(
+def function_body(
     function: FunctionProto,
     inputs: Mapping[str, TypeProto],
     model: ModelProto,
     read: Callable[[TensorProto], TensorProto],
-) -> GraphProto:
-    """The body of a function as an inferred graph, given what is known of its inputs."""
+) -> ModelProto:
+    """The body of a function as the main graph of a view, given what is known of its inputs."""
     builder = _Builder(read)
     view = ModelProto(ir_version=max(model.ir_version, 8))
     _import(view, function)
@@ -310,4 +252,4 @@ def infer_function(
     for other in model.functions:
         if other is not function:
             builder.function(view.functions.add(), other, None)
-    return infer(view)
+    return view

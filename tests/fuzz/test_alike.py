@@ -12,7 +12,7 @@ import onnx_convert
 from fuzz.trials import Trial, make
 from onnx_convert.recipes import Recipes
 
-COPIES = 3
+COPIES = 4
 CHUNK = 50  # seeds
 
 
@@ -62,7 +62,8 @@ def _outcome(model: ModelProto, trial: Trial) -> Any:
 
 def _several(trial: Trial) -> ModelProto | None:
     """The model several times over in one graph: as it is; with notes on its nodes; on inputs of which only the rank is
-    known. None where the nodes have subgraphs, in which each name would have to be another."""
+    known; on inputs of which not even that is. None where the nodes have subgraphs, in which each name would have to be
+    another."""
     source = trial.disguised().model
     graph = source.graph
     if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for node in graph.node for a in node.attribute):
@@ -98,4 +99,6 @@ def _several(trial: Trial) -> ModelProto | None:
                     if number == 2:
                         for dim in copy.type.tensor_type.shape.dim:
                             dim.Clear()
+                    if number == 3:
+                        copy.type.tensor_type.ClearField("shape")
     return model if model.graph.output else None

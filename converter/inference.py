@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What onnx's inference is asked: of a whole view, of the body of a function, of a single node that was written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import onnx
+import onnx.shape_inference
+from onnx import GraphProto, ModelProto, TensorProto, TypeProto
+
+from onnx_convert import legality, opsets, view
+from onnx_convert.types import spelled, tensor_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from onnx import FunctionProto, NodeProto
+
+
+def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
+    """The main graph of a serialised view, inferred; raises what is wrong, the dtypes that nodes take included.
+
+    Inference takes some integers for shapes that are none, and fails where two of them are added: what passes without
+    a look at elements is right.
+    """
+    try:
+        return onnx.shape_inference.infer_shapes(
+            serialised, check_type=check_type, strict_mode=True, data_prop=True
+        ).graph
+    except Exception:  # C++ errors come as several unrelated types
+        return onnx.shape_inference.infer_shapes(
+            serialised, check_type=check_type, strict_mode=True, data_prop=False
+        ).graph
+
+
+def leniently(model: ModelProto) -> GraphProto:
+    """The main graph of a view with every type that can be inferred, as it is where inference breaks off."""
+    try:
+        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True).graph
+    except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
+        return model.graph
+
+
+def of_source(
+    model: ModelProto,
+    read: Callable[[TensorProto], TensorProto],
+    complain: Callable[[Exception], None],
+    *,
+    simple: bool,
+) -> GraphProto:
+    """The inferred main graph of a model; `simple` says that all its nodes are.
+
+    What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
+    what inference finds itself counts. `complain` is told what is wrong even then.
+    """
+    serialised = view.serialised(model, None, read, simple=simple)
+    try:
+        return strictly(serialised, check_type=False)  # which is for the result's check to see
+    except Exception:  # C++ errors come as several unrelated types
+        source = ModelProto.FromString(serialised)
+        foreign = {
+            name
+            for node in source.graph.node
+            if not opsets.is_known(opsets.normalise(node.domain))
+            for name in node.output
+        }
+        stated = [value for value in source.graph.value_info if value.name in foreign]
+        del source.graph.value_info[:]
+        source.graph.value_info.extend(stated)
+        for value in source.graph.output:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        try:
+            return strictly(source.SerializeToString(), check_type=False)
+        except Exception as error:
+            complain(error)
+            return leniently(source)
+
+
+def of_function(
+    function: FunctionProto,
+    inputs: Mapping[str, TypeProto],
+    model: ModelProto,
+    read: Callable[[TensorProto], TensorProto],
+) -> GraphProto:
+    """The body of a function as an inferred graph, given what is known of its inputs."""
+    return leniently(view.function_body(function, inputs, model, read))
+
+
+def of_node(
+    node: NodeProto,
+    opset: int,
+    types: dict[str, TypeProto],
+    data: dict[str, TensorProto],
+    imports: Mapping[str, int],
+) -> dict[str, TypeProto]:
+    """The types of the outputs of a node that is written for an opset of its domain, as far as they can be inferred.
+
+    `types` holds an entry, at least an empty one, for every value that the node uses, and `data` the tensors behind
+    those that are constant; `imports` are the opsets that nodes in its subgraphs are written for.
+    """
+    domain = opsets.normalise(node.domain)
+    schema = opsets.schema_at(node.op_type, opset, domain)
+    rule = legality.rule_of(node.op_type, opset, domain)
+    if schema is None or rule is None or not rule.infers:  # onnx would answer, with a scalar
+        return {}
+    entries = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in {**imports, domain: opset}.items()]
+    strange = _strange(node, rule, types)
+    try:
+        found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=entries)
+    except Exception:  # the C++ side raises many kinds; the check of the whole result reports what is really wrong
+        return {}
+    for index, output in enumerate(node.output if strange else ()):
+        dtype = strange.get(rule.formal_output(index).variable)
+        if dtype and output in found:
+            found[output].tensor_type.elem_type = dtype
+    return {output: kind for output, kind in found.items() if output and kind.WhichOneof("value")}
+
+
+def _strange(node: NodeProto, rule: legality.Rule, types: dict[str, TypeProto]) -> dict[str, int]:
+    """The dtypes that a node's version does not take, by type variable. A Cast sandwich may carry them later on: until
+    then float stands in for them, so that inference finds the shapes."""
+    found = {}
+    for index, name in enumerate(node.input):
+        formal, kind = rule.formal_input(index), types.get(name)
+        if kind is None or not formal.bound or not kind.tensor_type.elem_type or spelled(kind) in formal.types:
+            continue
+        if "tensor(float)" in formal.types:
+            found[formal.variable] = kind.tensor_type.elem_type
+            types[name] = tensor_type(TensorProto.FLOAT)
+            if kind.tensor_type.HasField("shape"):
+                types[name].tensor_type.shape.CopyFrom(kind.tensor_type.shape)
+    return found
