@@ -90,9 +90,9 @@ class Conversion:
         self.report.shared_data = [str(file) for file in written.shared_data]
         for file in written.shared_data:
             if not file.exists():  # a model in memory does not tell where its data are
-                self.report.warnings.append(f"its external data are not there: {file}")
+                _say(self.report.warnings, f"its external data are not there: {file}")
         if written.switched_to_external:
-            self.report.notes.append("embedded it would exceed 2 GiB: its weights went to a data file")
+            _say(self.report.notes, "embedded it would exceed 2 GiB: its weights went to a data file")
         return self.report
 
     def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
@@ -102,7 +102,7 @@ class Conversion:
         self.report.shared_data = [str(file) for file in written.shared_data]
         if written.shared_data:
             names = ", ".join(file.name for file in written.shared_data)
-            self.report.warnings.append(f"it finds its external data only in the folder in which they are: {names}")
+            _say(self.report.warnings, f"it finds its external data only in the folder in which they are: {names}")
 
     def close(self) -> None:
         """Lets go of the source, if that is a file or bytes: the model cannot be read or saved any more."""
@@ -120,6 +120,12 @@ class Conversion:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _say(remarks: list[str], remark: str) -> None:
+    """Adds a remark, unless an earlier writing of the same model led to it."""
+    if remark not in remarks:
+        remarks.append(remark)
 
 
 def _kind(external: str) -> External:

@@ -303,8 +303,18 @@ def test_external_data_that_a_model_in_memory_leaves_behind_are_told(tmp_path: P
     conversion = onnx_convert.convert(loaded, to=13)
     assert conversion.save(tmp_path / "beside.onnx").warnings == []
     (tmp_path / "other").mkdir()
-    (said,) = conversion.save(tmp_path / "other" / "away.onnx").warnings
+    for _ in range(2):  # a second writing has nothing new to tell
+        (said,) = conversion.save(tmp_path / "other" / "away.onnx").warnings
     assert said == f"its external data are not there: {tmp_path / 'other' / 'w.data'}"
+
+
+def test_a_stream_cannot_tell_where_external_data_are(tmp_path: Path) -> None:
+    onnx.save(with_weight(), tmp_path / "there.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
+    with onnx_convert.convert(tmp_path / "there.onnx", to=13) as conversion:
+        for _ in range(2):
+            conversion.write(io.BytesIO())
+        (said,) = conversion.report.warnings
+    assert said == "it finds its external data only in the folder in which they are: w.data"
 
 
 @pytest.mark.parametrize("before", ["onnx_convert.registry", "onnx_convert.api"])
