@@ -55,7 +55,7 @@ def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
     shape = op.Shape(x)
     blocks = reshape(op, x, three_dimensions(op, shape, axis))
     turned = op.Transpose(blocks, perm=[0, 2, 1])
-    return reshape(op, op.Transpose(_normalise_rows(turned, op), perm=[0, 2, 1]), shape)
+    return reshape(op, op.Transpose(op.same(turned, axis=2), perm=[0, 2, 1]), shape)
 
 
 def _normalise_rows(x: Value, op: Emitter) -> Value:

@@ -128,8 +128,8 @@ class Carrier:
         """
         subject = recipes.subject_of(node, opset) if not scope.is_function and not self.expands(node) else None
         if subject is not None and (followed := self._recipes.follow(subject, scope)) is not None:
-            result.nodes, result.steps, result.used, result.lost = followed
-            scope.wrote_alike(result.nodes, self.target)
+            result.nodes, values, result.steps, result.used, result.lost = followed
+            scope.wrote_alike(result.nodes, values, self.target)
             return
         listener = scope.listener = recipes.Listener(node)
         steps: list[Step] = []

@@ -86,19 +86,22 @@ class _Recipe(NamedTuple):
     answers: tuple[tuple[str, int, Any], ...]
     literals: tuple[bytes, ...]
     constants: tuple[numpy.ndarray[Any, Any], ...]
-    endings: tuple[str, ...]
+    endings: tuple[str, ...]  # first those of values, then those of nodes
+    values: int
     choices: tuple[Callable[[list[bytes]], tuple[bytes, ...]], ...]
     steps: tuple[Step, ...]
     plain: bool
     lost: tuple[int, ...]  # inputs that the new nodes do not use
-    forgotten: tuple[int, ...]  # outputs that nobody makes any more, as nobody reads them
+    made: tuple[int, ...]  # outputs that somebody makes
+    forgotten: tuple[int, ...]  # and those that nobody makes any more, as nobody reads them
 
 
 class Followed(NamedTuple):
-    """What a node became: new nodes, serialised. `used` are the new constants that they use; None if the nodes are not
-    plain, and have to be looked into. `lost` are inputs that they do not use."""
+    """What a node became: new nodes, serialised, and the values that they make. `used` are the new constants that they
+    use; None if the nodes are not plain, and have to be looked into. `lost` are inputs that they do not use."""
 
     nodes: list[bytes]
+    values: list[str]
     steps: tuple[Step, ...]
     used: Collection[str] | None
     lost: list[str]
@@ -200,7 +203,7 @@ class Recipes:
             for (what, name), answer in listener.answers.items()
             if what != "spelled" or not _tells(listener.answers.get(("type", name)), answer)
         ]
-        made = {name for new in written for name in new.output}
+        made = {name for new in written for name in new.output} - {""}
         recipes = self._by_key.setdefault(subject.key, [])
         del recipes[: 1 - _KEPT]
         recipes.append(
@@ -209,10 +212,12 @@ class Recipes:
                 tuple(literals),
                 tuple(constants.values()),
                 tuple(name[len(subject.base) :] for name in (*fresh, *named)),
+                len(fresh),
                 tuple(choices),
                 tuple(steps),
                 plain,
                 tuple(place for place, name in enumerate(subject.names[:inputs]) if name and name not in taken),
+                tuple(place for place, name in enumerate(own[inputs:-1], inputs) if name in made),
                 tuple(place for place, name in enumerate(own[inputs:-1], inputs) if name and name not in made),
             )
         )
@@ -245,4 +250,5 @@ def _write(recipe: _Recipe, subject: Subject, scope: Scope) -> Followed:
     nodes = [b"".join(choose(pieces)) for choose in recipe.choices]
     scope.edit.forgotten.update([subject.names[place] for place in recipe.forgotten])
     lost = [subject.names[place] for place in recipe.lost]
-    return Followed(nodes, recipe.steps, constants if recipe.plain else None, lost)
+    values = fresh[: recipe.values] + [subject.names[place] for place in recipe.made]
+    return Followed(nodes, values, recipe.steps, constants if recipe.plain else None, lost)

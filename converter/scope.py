@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, numpy_helper
 
 from onnx_convert import constants, inference, legality, opsets
-from onnx_convert.edits import GraphEdit, messages
+from onnx_convert.edits import GraphEdit
 from onnx_convert.facts import used_names
 from onnx_convert.types import (
     elements_of,
@@ -25,6 +25,7 @@ from onnx_convert.types import (
     tensor_type,
     type_of_elements,
 )
+from onnx_convert.written import Written
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,8 +64,7 @@ class Scope:
         self.is_function = not isinstance(graph, GraphProto)
         self.edit = GraphEdit(graph, [])
         self._types: dict[str, TypeProto | None] = {}
-        self._index: dict[str, tuple[NodeProto, int]] = {}
-        self._pending: list[tuple[Sequence[NodeProto | bytes], Mapping[str, int]]] = []
+        self._written = Written()
         self._sources: dict[str, NodeProto | TensorProto | None] | None = None
         self._constants: dict[str, Array | None] = {}
         self._shared: dict[tuple[int, tuple[int, ...], bytes | tuple[Any, ...]], str] = {}
@@ -77,19 +77,11 @@ class Scope:
 
     # ---- what adapters write
 
-    @property
-    def _written(self) -> dict[str, tuple[NodeProto, int]]:
-        """The nodes that adapters wrote, by their outputs, with the opset that each is written for."""
-        while self._pending:
-            nodes, versions = self._pending.pop()
-            for node in messages(nodes):
-                opset = versions.get(opsets.normalise(node.domain), 1)
-                self._index.update(dict.fromkeys(node.output, (node, opset)))
-        return self._index
-
-    def wrote_alike(self, nodes: Sequence[NodeProto | bytes], versions: Mapping[str, int]) -> None:
-        """Takes note of nodes that were written by a recipe: nobody will ask about their values, as a rule."""
-        self._pending.append((nodes, versions))
+    def wrote_alike(
+        self, nodes: Sequence[NodeProto | bytes], values: Sequence[str], versions: Mapping[str, int]
+    ) -> None:
+        """Takes note of nodes that were written by a recipe, and of the values that they make."""
+        self._written.take(nodes, values, versions)
 
     def wrote(self, node: NodeProto, opset: int) -> None:
         """Takes note of a node that an adapter wrote; its outputs are inferred when somebody asks."""
@@ -105,8 +97,8 @@ class Scope:
         """Takes note that a node which an adapter wrote has come to the target: what is asked from now on is answered
         as after a recipe, which goes there at once."""
         for name in node.output:
-            if name in self._index and self._index[name][0] is node:
-                self._index[name] = (node, opset)
+            if name in self._written and self._written[name][0] is node:
+                self._written[name] = (node, opset)
 
     def renamed(self, old: str, new: str) -> None:
         """Takes note that an adapter's value takes over the name of a source value."""
@@ -351,8 +343,7 @@ class Scope:
         new = self._new_constant(name)
         if new is not None:
             return new
-        written = self._written.get(name)
-        source = self._find_sources().get(name) if written is None else written[0]
+        source = self._written[name][0] if name in self._written else self._find_sources().get(name)
         if isinstance(source, TensorProto):
             return source
         if source is not None and source.op_type == "Constant":
@@ -365,9 +356,10 @@ class Scope:
         """Whether a name is an input, an initializer or a node's output of this very graph."""
         return name in self._find_sources()
 
-    def looked_around(self) -> None:
-        """Takes note that what becomes of the node at hand depends on other nodes too."""
-        if self.listener is not None:
+    def looked_around(self, name: str = "") -> None:
+        """Takes note that what becomes of the node at hand depends on other nodes too: on who makes a value,
+        unless that is one which is being written."""
+        if self.listener is not None and name not in self.listener.own:
             self.listener.general = False
 
     def producer(self, name: str) -> NodeProto | None:

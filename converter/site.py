@@ -100,9 +100,10 @@ class Value:
     @property
     def maker(self) -> Node | None:
         """The node of the model that makes it, in its graph or one around it. None for an input, an initializer, and
-        what an adapter wrote. What becomes of a node that asks is nothing that others like it could follow."""
+        what an adapter wrote. What becomes of a node that asks about its own values is nothing that others like it
+        could follow."""
         scope = self.scope
-        scope.looked_around()
+        scope.looked_around(self.name)
         while scope.parent is not None and not scope.defines(self.name):
             scope = scope.parent
         proto = scope.producer(self.name)

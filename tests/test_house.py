@@ -92,7 +92,7 @@ ROWS = (
     ("scope",),
     ("inference",),
     ("view",),
-    ("legality", "edits", "constants", "recipes", "calls", "session"),
+    ("legality", "edits", "constants", "recipes", "calls", "session", "written"),
     ("facts", "site", "attributes"),
     ("modelfile", "files", "layout", "wire"),
     ("registry",),
