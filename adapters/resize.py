@@ -13,6 +13,7 @@ shrinks, and coordinates are asymmetric.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy
@@ -109,19 +110,20 @@ def _policy(node: Node) -> str:
 
 
 def _is_integral(node: Node) -> bool:
-    """Whether it is certain that each length times its scale is a whole number."""
-    if _sizes(node) is not None and _policy(node) == "stretch":
+    """Whether it is certain that each length times its scale is a whole number, before any rounding."""
+    sizes, policy, lengths = _sizes(node), _policy(node), _lengths(node)
+    if sizes is not None and policy == "stretch":
         return True
-    scales = _known_scales(node)
-    if scales is None:
+    known = _constant(_scales(node) if sizes is None else sizes)
+    if known is None or (sizes is not None and not all(lengths)):
         return False
-    exact = (
-        numpy.float32(scale) * numpy.float32(size or 1) for scale, size in zip(scales, _lengths(node), strict=True)
-    )
-    return all(
-        width == int(width) and (size or scale == int(scale))
-        for width, size, scale in zip(exact, _lengths(node), scales, strict=True)
-    )
+    if sizes is None:
+        factors = [Fraction(float(numpy.float32(scale))) for scale in known]
+    else:
+        pick = min if policy == "not_larger" else max
+        factors = [pick(Fraction(int(size), length or 1) for size, length in zip(known, lengths, strict=True))]
+        factors *= len(lengths)
+    return all((factor * (size or 1)).denominator == 1 for factor, size in zip(factors, lengths, strict=True))
 
 
 # ---- written out

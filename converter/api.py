@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +23,7 @@ from onnx_convert.report import Report
 from onnx_convert.targets import Stamps, Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Iterator
 
     from onnx import TensorProto
 
@@ -257,10 +257,14 @@ def _request(
 ) -> _Request:
     if types not in ("refuse", "cast", "cast-rounding"):
         raise UsageError(f"types is 'refuse', 'cast' or 'cast-rounding', not {types!r}")
+    if not isinstance(allow, Collection):
+        raise UsageError(f"what is allowed is a collection of names, {{'conditional'}}, not {allow!r}")
+    if runtime is not None and not isinstance(runtime, str):
+        raise UsageError(f"a runtime is a name and a version, 'onnxruntime@1.14', not {runtime!r}")
     allowed = {allow} if isinstance(allow, str) else set(allow)
     if allowed - {"conditional"}:
         raise UsageError(f"only 'conditional' can be allowed, not {min(allowed - {'conditional'})!r}")
-    if ir_version is not None and (isinstance(ir_version, bool) or not isinstance(ir_version, int)):
+    if ir_version is not None and (isinstance(ir_version, bool) or not hasattr(ir_version, "__index__")):
         raise UsageError(f"{ir_version!r} is not an IR version: give a number")
     if expand not in ("", "all"):
         raise UsageError(f"expand is 'all' or left out, not {expand!r}")
@@ -271,7 +275,8 @@ def _request(
     if to is not None and runtime is not None:
         raise UsageError("an opset and a runtime exclude each other")
     options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions)
-    return _Request(to, options, ir_version, _runtime(runtime) if runtime is not None else None)
+    version = int(ir_version) if ir_version is not None else None
+    return _Request(to, options, version, _runtime(runtime) if runtime is not None else None)
 
 
 def _runtime(name: str) -> Runtime:

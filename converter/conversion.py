@@ -39,7 +39,8 @@ class Conversion:
     def model(self) -> Any:
         """The converted model, of the kind that was given: a ModelProto for a ModelProto, an onnx_ir.Model for one.
 
-        For a path it is a ModelProto with the embedded weights read in; external data stay external.
+        For a path it is a ModelProto with the embedded weights read in; external data stay external. Where it is not
+        the very message that is converted, as it is for a ModelProto, changes of it do not reach `save`.
         """
         if self._model is None:
             source = self._open_source()

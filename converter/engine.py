@@ -7,6 +7,7 @@ model is only read: what is to change is returned as an edit.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
     from onnx_convert.session import Session
 
 # A subgraph that is at the target already, while the node that holds it is not. An adapter may put it into a graph of
-# its own making, whose nodes still have to be carried; the name of a graph means nothing, so it can hold the mark.
-_DONE: Final = "\0at the target:"
+# its own making, whose nodes still have to be carried; the name of a graph means nothing, so it can hold the mark, one
+# that no model has.
+_DONE: Final = f"\0{os.urandom(8).hex()}:"
 
 
 @dataclass

@@ -225,7 +225,14 @@ class Node:
     def _formal(self, index: int) -> str:
         formal = self.schema.inputs[min(index, len(self.schema.inputs) - 1)].name
         actual = self.proto.input[index] if index < len(self.proto.input) else ""
-        return f"{formal} ({actual!r})" if actual else formal
+        return f"{formal} ({actual!r})" if actual and self._is_of_the_model(actual) else formal
+
+    def _is_of_the_model(self, name: str) -> bool:
+        """Whether people find a value of that name in their model: it is none that an adapter made."""
+        scope: Scope | None = self.scope
+        while scope is not None and not scope.defines(name):
+            scope = scope.parent
+        return scope is not None
 
     # ---- attributes
 

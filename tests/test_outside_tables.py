@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 import onnx_convert
 from oracle import all_nodes, compare, evaluate, validate
@@ -164,3 +165,20 @@ def test_column_less_a_row() -> None:
     converted = onnx_convert.convert(_model(graph, 13), to=21).model
     validate(converted)
     assert [node.op_type for node in all_nodes(converted)] == ["Unsqueeze", "Sub", "ReduceMean"]
+
+
+# ---- Resize where float rounding hides that a length times its scale is no whole number
+
+
+def test_a_symmetric_resize_is_not_taken_for_another_because_of_rounding() -> None:
+    """0.6 in single precision is a little more, and so is 5 times that, before it is rounded to 3. The middle of the
+    output lies in the middle of the input then, and just before it without the symmetry."""
+    how = 'coordinate_transformation_mode="half_pixel_symmetric", mode="nearest", nearest_mode="floor"'
+    graph = f"(float[1,1,5,1] x) => (float[1,1,3,1] y) <float[4] s = {{1,1,0.6,1}}> {{ y = Resize<{how}>(x, , s) }}"
+    source = _model(graph, 19)
+    feeds = {"x": np.arange(5, dtype=np.float32).reshape(1, 1, 5, 1)}
+    converted = onnx_convert.convert(source, to=18, exact=True).model
+    assert "Resize" not in {node.op_type for node in converted.graph.node}
+    for made in (source, converted):
+        (y,) = ReferenceEvaluator(made).run(None, feeds)
+        assert y.ravel().tolist() == [0, 2, 3]
