@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
 _MASK = 1
-_UNSAID = "below 12 the text does not say what the mask is where nothing is dropped, and runtimes differ"
 _RATIO, _TRAINING = 1, 2
 
 
@@ -60,7 +59,7 @@ def cast_mask_to_boolean(node: Node, op: Emitter) -> Value | tuple[Value | None,
 def ratio_to_input(node: Node, op: Emitter) -> Value:
     """`ratio` becomes a constant; without `training_mode`, nothing is dropped, and the mask is all true."""
     if node.uses_output(_MASK):
-        op.conditional(f"nobody minds the mask: {_UNSAID}")
+        op.equivalent("what the mask is below 12, where nothing is dropped, is not specified, and runtimes differ")
     if not node.has("ratio"):
         return op.same()
     if node.refers("ratio"):
@@ -78,6 +77,7 @@ def ratio_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, .
         return _random(node, op, None if training.constant is not None else training)
     known = float(ratio.constant.item()) if ratio is not None and ratio.constant is not None else None
     y = op.same(x, drop=("seed",), ratio=known, outputs=1)
+    # A Dropout below 12 need not make it so.
     mask = op.at(8).Expand(op.const(True, BOOL), op.Shape(x)) if node.uses_output(_MASK) else None
     return y, mask
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dropout that is random: what comes of it is judged by its distribution."""
+"""Dropout that is random, of which the distribution is judged, and the mask where nothing is dropped."""
 
 from __future__ import annotations
 
@@ -54,3 +54,12 @@ def test_the_absence_of_is_test_means_training() -> None:
     assert kept.dtype == np.float32
     assert abs(kept.mean() - 0.75) < 0.03
     np.testing.assert_allclose(y, X / np.float32(0.75) * kept, rtol=1e-5)
+
+
+def test_a_mask_that_is_not_specified_becomes_one_that_is() -> None:
+    """Below 12 onnxruntime says false, onnx's own evaluator true; from 12 on the text does, and all do as it says."""
+    conversion = onnx_convert.convert(model(11, "Dropout<ratio=0.25>(x)"), to=12)
+    y, kept = run(conversion.model, {"x": X})
+    assert kept.all()
+    np.testing.assert_array_equal(y, X)
+    assert conversion.report.form == "equivalent"

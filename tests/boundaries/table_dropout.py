@@ -36,8 +36,12 @@ ROWS: list[Row] = [
     rewrites("Dropout with a mask", 7, 10, attribute("", "float"), into=[D, "Cast"]),
     rewrites("Dropout with a mask", 10, 7, attribute("", "bool"), into=[D, "Cast"]),
     keeps("Dropout of the default ratio", 10, 12, attribute()),
-    refuses("Dropout with a mask", 11, 12, attribute("<ratio=0.3>", "bool"), because="does not say what the mask is"),
-    refuses("Dropout of the default ratio with a mask", 10, 13, attribute("", "bool"), because="nobody minds the mask"),
+    *(
+        refuses(
+            "Dropout with a mask", 11, 12, attribute(more, "bool"), because="is not specified", options={"exact": True}
+        )
+        for more in ("<ratio=0.3>", "")
+    ),
     rewrites("Dropout", 10, 12, attribute("<ratio=0.3>"), into=[D]),
     rewrites("Dropout", 10, 22, attribute("<ratio=0.3>"), into=[D]),
     rewrites("Dropout", 12, 10, constant("0.3"), into=[D]),
