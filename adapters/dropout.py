@@ -71,11 +71,12 @@ def ratio_to_input(node: Node, op: Emitter) -> Value:
 
 @downgrade("Dropout", at=12)
 def ratio_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
-    """A constant ratio becomes an attribute, and a mask that is all true is made so. Training is written out."""
+    """A constant ratio becomes an attribute, and a mask that is all true is made so. Training is written out, unless it
+    drops nothing either."""
     x, ratio, training = node.input(0), node.optional_input(_RATIO), node.optional_input(_TRAINING)
-    if training is not None and (training.constant is None or training.constant.any()):
-        return _random(node, op, None if training.constant is not None else training)
     known = float(ratio.constant.item()) if ratio is not None and ratio.constant is not None else None
+    if known != 0 and training is not None and (training.constant is None or training.constant.any()):
+        return _random(node, op, None if training.constant is not None else training)
     y = op.same(x, drop=("seed",), ratio=known, outputs=1)
     # A Dropout below 12 need not make it so.
     mask = op.at(8).Expand(op.const(True, BOOL), op.Shape(x)) if node.uses_output(_MASK) else None
