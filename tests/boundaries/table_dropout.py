@@ -25,6 +25,7 @@ def constant(ratio: str = "", training: str = "", attributes: str = "", mask: bo
 
 D = "Dropout"
 CONDITIONAL = {"allow": {"conditional"}}
+EXACT = {"exact": True}
 
 ROWS: list[Row] = [
     rewrites("Dropout in test", 6, 7, attribute("<is_test=1,ratio=0.3>"), into=[D]),
@@ -37,9 +38,7 @@ ROWS: list[Row] = [
     rewrites("Dropout with a mask", 10, 7, attribute("", "bool"), into=[D, "Cast"]),
     keeps("Dropout of the default ratio", 10, 12, attribute()),
     *(
-        refuses(
-            "Dropout with a mask", 11, 12, attribute(more, "bool"), because="is not specified", options={"exact": True}
-        )
+        refuses(f"Dropout{more} with a mask", 11, 12, attribute(more, "bool"), because="not specified", options=EXACT)
         for more in ("<ratio=0.3>", "")
     ),
     rewrites("Dropout", 10, 12, attribute("<ratio=0.3>"), into=[D]),
@@ -58,7 +57,7 @@ ROWS: list[Row] = [
         "Dropout of nothing with a mask", 12, 11, "(float[0,2] x) => (float[0,2] y, bool[0,2] z) { y, z = Dropout(x) }"
     ),
     rewrites("Dropout with a mask", 22, 8, constant("0.3", mask=True)),
-    rewrites("Dropout that trains and drops nothing", 12, 10, constant("0.0", "1", mask=True), options={"exact": True}),
+    rewrites("Dropout that trains and drops nothing", 12, 10, constant("0.0", "1", mask=True), options=EXACT),
     rewrites(
         "Dropout that might train",
         12,
