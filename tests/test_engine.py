@@ -21,6 +21,7 @@ import onnx_convert.adapters
 from onnx_convert import InternalError, RefusedError, checks, opsets, registry
 from onnx_convert.carrier import Carrier
 from onnx_convert.facts import Facts
+from onnx_convert.written import Written
 from oracle import all_nodes, run
 
 DOWN, UP = opsets.DOWN, opsets.UP
@@ -703,6 +704,29 @@ def test_nodes_alike_forget_alike() -> None:
     converted = onnx_convert.convert(source, to=16).model
     assert not {value.name for value in converted.graph.value_info} & set(names)
     assert_same_numbers(source, converted)
+
+
+def test_questions_about_values_of_its_own_making_keep_nobody_from_following(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Reshape asks who made its shape. Nor is what followed parsed because the next one is asked about."""
+    crossed, parsed = [], []
+    cross, parse = Carrier._cross, Written._parse
+    monkeypatch.setattr(Carrier, "_cross", lambda *given: crossed.append(given) or cross(*given))
+    monkeypatch.setattr(Written, "_parse", lambda *given: parsed.append(given) or parse(*given))
+    visits = []
+    for count in (1, 20):
+        nodes = "".join(f"v{number + 1} = Softmax <axis = 1> (v{number}) " for number in range(count))
+        source = model(f"(float x) => (float y) {{ v0 = Relu (x) {nodes} y = Relu (v{count}) }}", 13)
+        for value in (source.graph.input[0], source.graph.output[0]):
+            value.type.tensor_type.ClearField("shape")
+        crossed.clear()
+        converted = onnx_convert.convert(source, to=12).model
+        visits.append(len(crossed))
+    assert visits[0] == visits[1] > 1
+    assert not parsed
+    x = np.random.default_rng(0).standard_normal((2, 3, 0, 4)).astype(np.float32)
+    for feed in (x, np.ones((2, 3, 4), np.float32) * np.arange(3, dtype=np.float32)[:, None]):
+        for before, after in zip(run(source, {"x": feed}), run(converted, {"x": feed}), strict=True):
+            np.testing.assert_allclose(before, after, rtol=1e-5)
 
 
 def test_rare_kinds_do_not_drive_out_the_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
