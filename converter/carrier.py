@@ -143,7 +143,7 @@ class Carrier:
         if subject is None or result.unknown or not all(ending.infers for ending in endings):
             return  # types that cannot be inferred at the target are known from the way, which a recipe does not go
         plain = all(ending.plain for ending in endings)
-        self._recipes.learn(subject, nodes, result.bearer, steps, listener, scope, plain=plain)
+        self._recipes.learn(subject, nodes, result.bearer, steps, listener, plain=plain)
 
     def _carry(
         self, node: NodeProto, opset: int, scope: Scope, result: Carried, steps: list[Step], nested: Nested

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from onnx_convert.report import Step
     from onnx_convert.scope import Scope
 
+    Array = numpy.ndarray[Any, Any]
+
 Key = tuple[int, int, object, bool, bytes]  # opset, inputs, which names are the same, has it a name, the rest
 Question = tuple[str, str]  # what is asked, and the name of the value
 
@@ -51,15 +53,22 @@ _INPUT, _OUTPUT, _NAME = (
 class Listener:
     """Takes down what is asked about the values of one node while it is rewritten.
 
-    `own` are the values that are being written, about which a recipe need not ask. `general` says that no other value
-    of the graph was asked about, so that the answers tell everything.
+    `own` are the values that are being written, about which a recipe need not ask, and `constants` those among them
+    that may have been there before, with the names that they were to have. `general` says that no other value of the
+    graph was asked about, so that the answers tell everything.
     """
 
     def __init__(self, node: NodeProto) -> None:
         self.names = frozenset((*node.input, *node.output))
         self.own: set[str] = set()
         self.answers: dict[Question, Any] = {}
+        self.constants: dict[str, tuple[Array, str]] = {}
         self.general = True
+
+    def shared(self, name: str, array: Array, hint: str) -> None:
+        """A constant that the rewrite needs, perhaps only on the way, under the name that it has in this scope."""
+        self.own.add(name)
+        self.constants.setdefault(name, (array, hint))
 
     def heard(self, what: str, name: str, answer: Any) -> None:
         """An answer; the first one counts, given before anything was written."""
@@ -85,7 +94,8 @@ class _Recipe(NamedTuple):
 
     answers: tuple[tuple[str, int, Any], ...]
     literals: tuple[bytes, ...]
-    constants: tuple[numpy.ndarray[Any, Any], ...]
+    constants: tuple[tuple[Array, str], ...]  # with their endings
+    used: tuple[int, ...]  # the constants that the new nodes use
     endings: tuple[str, ...]  # first those of values, then those of nodes
     values: int
     choices: tuple[Callable[[list[bytes]], tuple[bytes, ...]], ...]
@@ -170,7 +180,6 @@ class Recipes:
         bearer: NodeProto | None,
         steps: list[Step],
         listener: Listener,
-        scope: Scope,
         *,
         plain: bool,
     ) -> None:
@@ -179,10 +188,11 @@ class Recipes:
             return
         own = [*subject.names, ""]
         used = dict.fromkeys(name for new in written for name in (*new.input, *new.output) if name not in own)
-        constants = {name: array for name in used if (array := scope.new_constant(name)) is not None}
+        constants = listener.constants
         fresh = [name for name in used if name not in constants]
         named = [new.name for new in written if new is not bearer and new.name]
-        if not all(name.startswith(subject.base) for name in (*fresh, *named)):
+        hints = [hint for _, hint in constants.values()]
+        if not all(name.startswith(subject.base) for name in (*fresh, *named, *hints)):
             return
         every = [*own, *constants, *fresh, *named]
         literals = [_INPUT, _OUTPUT, _NAME, *(_rest(new, bears=new is bearer) for new in written)]
@@ -210,7 +220,8 @@ class Recipes:
             _Recipe(
                 tuple(answers),
                 tuple(literals),
-                tuple(constants.values()),
+                tuple((array, hint[len(subject.base) :]) for array, hint in constants.values()),
+                tuple(place for place, name in enumerate(constants) if name in used),
                 tuple(name[len(subject.base) :] for name in (*fresh, *named)),
                 len(fresh),
                 tuple(choices),
@@ -237,7 +248,7 @@ def _rest(node: NodeProto, *, bears: bool) -> bytes:
 
 def _write(recipe: _Recipe, subject: Subject, scope: Scope) -> Followed:
     base = subject.base
-    constants = [scope.share(array, f"{base}/constant") for array in recipe.constants]
+    constants = [scope.share(array, base + ending) for array, ending in recipe.constants]
     fresh = scope.session.names.all_fresh([base + ending for ending in recipe.endings])
     pieces = [
         *recipe.literals,
@@ -251,4 +262,5 @@ def _write(recipe: _Recipe, subject: Subject, scope: Scope) -> Followed:
     scope.edit.forgotten.update([subject.names[place] for place in recipe.forgotten])
     lost = [subject.names[place] for place in recipe.lost]
     values = fresh[: recipe.values] + [subject.names[place] for place in recipe.made]
-    return Followed(nodes, values, recipe.steps, constants if recipe.plain else None, lost)
+    used = [constants[place] for place in recipe.used] if recipe.plain else None
+    return Followed(nodes, values, recipe.steps, used, lost)

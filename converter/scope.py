@@ -127,13 +127,8 @@ class Scope:
             home.new_constants[name] = numpy_helper.from_array(array, name)
             home._constants[name] = array
         if self.listener is not None:
-            self.listener.own.add(name)
+            self.listener.shared(name, array, hint)
         return name
-
-    def new_constant(self, name: str) -> Array | None:
-        """The elements of a constant that adapters made."""
-        home = self.constant_home
-        return home._constants[name] if name in home.new_constants else None
 
     @property
     def constant_home(self) -> Scope:
