@@ -94,11 +94,13 @@ class Scope:
             self.listener.own.update(node.output)
 
     def settled(self, node: NodeProto, opset: int) -> None:
-        """Takes note that a node which an adapter wrote has come to the target: what is asked from now on is answered
-        as after a recipe, which goes there at once."""
+        """Takes note that a node which an adapter wrote has come to the target. If that is up, inference finds more
+        there: what is asked from now on is answered as after a recipe, which goes there at once."""
         for name in node.output:
-            if name in self._written and self._written[name][0] is node:
-                self._written[name] = (node, opset)
+            if name in self._written:
+                made, before = self._written[name]
+                if made is node and before < opset:
+                    self._written[name] = (node, opset)
 
     def renamed(self, old: str, new: str) -> None:
         """Takes note that an adapter's value takes over the name of a source value."""
