@@ -87,7 +87,7 @@ def _lengths(node: Node) -> list[int | None]:
     shape = node.input(0).shape
     if shape is None:
         return [None for _ in _numbers(node)]
-    found = [shape[axis] for axis in _numbers(node)]
+    found = [shape[node.axis(axis, len(shape))] for axis in _numbers(node)]
     return [size if isinstance(size, int) else None for size in found]
 
 
@@ -157,7 +157,7 @@ def _axes(node: Node, calc: Calculator) -> list[Axis]:
     uniform = _uniform_scale(node, calc) if _policy(node) != "stretch" else None
     factors = _constant(scales) if sizes is None else None
     found = []
-    for place, axis in enumerate(number % rank for number in numbers):
+    for place, axis in enumerate(node.axis(number, rank) for number in numbers):
         known = after[axis]
         if sizes is not None:
             stays = known is not None and known == before[axis]
@@ -202,7 +202,7 @@ def _uniform_scale(node: Node, calc: Calculator) -> Number:
     """The one scale that keeps the aspect ratio."""
     rank, sizes, x = _rank(node), node.input(_SIZES), node.input(0)
     ratios = [
-        calc.Div(_element(calc, sizes, place), _length(calc, x, axis % rank))
+        calc.Div(_element(calc, sizes, place), _length(calc, x, node.axis(axis, rank)))
         for place, axis in enumerate(_numbers(node))
     ]
     uniform = ratios[0]
@@ -283,7 +283,7 @@ def _sizes_of_all_axes(node: Node, op: Emitter, sizes: Value) -> Value:
         if axes == list(range(-len(axes), 0)):
             return op.Concat(part(op, op.Shape(x), 0, axes[0]), sizes, axis=0)
         return op.ScatterElements(op.Shape(x), op.const(axes), sizes, axis=0)
-    places = {axis % len(x.shape): place for place, axis in enumerate(axes)}
+    places = {node.axis(axis, len(x.shape)): place for place, axis in enumerate(axes)}
     pieces: list[list[int] | Value] = []
     for axis, size in enumerate(x.shape):
         place = places.get(axis)

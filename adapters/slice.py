@@ -42,7 +42,8 @@ def slice_positive_axes(node: Node, op: Emitter) -> Value:
         positive = non_negative(op, axes, rank if dtype == INT64 else op.Cast(rank, to=dtype))
         return op.same(x, starts, ends, positive, steps)
     if x.rank is not None:
-        return op.same(x, starts, ends, op.const(known % x.rank, node.dtype(_AXES)), steps)
+        positive = op.const([node.axis(axis, x.rank) for axis in known.tolist()], node.dtype(_AXES))
+        return op.same(x, starts, ends, positive, steps)
     tail = int(-known.min())
     flat, before = collapse(op, x, tail)
     return restore(op, op.same(flat, starts, ends, op.const(known + tail + 1, node.dtype(_AXES)), steps), before)

@@ -84,7 +84,7 @@ def scatter_sequences(node: Node, op: Emitter) -> Value:
     if rank is None:
         cache, new = _in_four_dimensions(op, past, axis), _in_four_dimensions(op, update, axis)
         return reshape(op, _scattered(node, op, cache, new, first, 4, 2), shape)
-    return _scattered(node, op, past, update, first, rank, axis % rank)
+    return _scattered(node, op, past, update, first, rank, node.axis(axis, rank))
 
 
 def _in_four_dimensions(op: Emitter, x: Value, axis: int) -> Value:

@@ -221,7 +221,7 @@ def _matched(node: Node, op: Emitter, count: int) -> Value:
 def pad_then_slice(node: Node, op: Emitter) -> Value:
     """Pad what is too small, slice what is too large; an odd element more is added or dropped at the end."""
     x, wanted, axes = node.input(0), node.input(1), node.attr("axes")
-    sizes = [x.shape[axis] for axis in axes] if x.shape is not None and axes else x.shape
+    sizes = [x.shape[node.axis(axis, len(x.shape))] for axis in axes] if x.shape is not None and axes else x.shape
     target = wanted.constant
     if target is None or sizes is None or not all(isinstance(size, int) for size in sizes):
         return _pad_then_slice_at_run_time(node, op, axes)
@@ -233,7 +233,8 @@ def pad_then_slice(node: Node, op: Emitter) -> Value:
         rank = node.rank(0)
         pads = [0] * 2 * rank
         for axis, count in zip(numbers, more, strict=True):
-            pads[axis % rank], pads[axis % rank + rank] = count // 2, count - count // 2
+            place = node.axis(axis, rank)
+            pads[place], pads[place + rank] = count // 2, count - count // 2
         y = op.Pad(y, op.const(pads))
     cut = [place for place, count in enumerate(less) if count]
     if not cut:

@@ -47,7 +47,7 @@ def _along(node: Node, op: Emitter, x: Value, axis: numpy.ndarray[Any, Any] | No
     if x.shape is not None and 0 in x.shape:
         return x
     if x.rank == 1 or (axis is not None and x.rank is not None):
-        return _scanned(node, op, x, 0 if axis is None else int(axis.item()) % x.rank)
+        return _scanned(node, op, x, 0 if axis is None else node.axis(int(axis.item()), x.rank))
     shape = op.Shape(x)
     if axis is not None and axis.item() >= 0:
         place = op.const([int(axis.item())])

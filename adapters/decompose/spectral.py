@@ -110,7 +110,7 @@ def multiply_by_waves(node: Node, op: Emitter) -> Value:
     x, axis, dtype = node.input(0), node.attr("axis"), node.dtype(0)
     work = working_dtype(dtype)
     if x.rank is not None:
-        return cast(op, _transformed(node, op, cast(op, x, work), axis % x.rank, x.rank), dtype)
+        return cast(op, _transformed(node, op, cast(op, x, work), node.axis(axis, x.rank), x.rank), dtype)
     shape = op.Shape(x)
     before = product(op, part(op, shape, 0, axis)) if axis else op.const([1])
     after = product(op, part(op, shape, axis + 1, -1)) if axis != -2 else op.const([1])
