@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import END, INT64, collapse, non_negative, part, restore
+from onnx_convert.adapters.shapes import END, INT64, collapse, known_size, non_negative, part, restore
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -82,11 +82,11 @@ def gather_from_the_beginning(node: Node, op: Emitter) -> Value:
 
 def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
     x, indices = node.input(0), node.input(1)
-    known, length = indices.constant, x.shape[axis] if x.shape else None
+    known, length = indices.constant, known_size(x, axis)
     if known is not None and (known >= 0).all():
         return indices
     dtype = node.dtype(1)
-    if not isinstance(length, int):
+    if length is None:
         size = op.at(10).Squeeze(part(op, op.Shape(x), axis, axis + 1 or END), axes=[0])
         return non_negative(op, indices, size if dtype == INT64 else op.Cast(size, to=dtype))
     if known is not None:

@@ -20,10 +20,11 @@ from onnx_convert.adapters.shapes import (
     at_least_zero,
     collapse,
     count_up,
+    known_size,
     non_negative,
     part,
     restore,
-    size_at,
+    size_along,
 )
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_number
@@ -207,11 +208,11 @@ def _block(op: Emitter, x: Value, value: Value | None, axis: int, rank: int, len
 
 def _indices(op: Emitter, x: Value, axis: int, begin: int | Value, end: int | Value, mode: str) -> Value:
     """Which elements of an axis the padded one consists of. What is padded is not empty."""
-    size = x.shape[axis] if x.shape else None
-    if isinstance(begin, int) and isinstance(end, int) and isinstance(size, int):
+    size = known_size(x, axis)
+    if isinstance(begin, int) and isinstance(end, int) and size is not None:
         return op.const([_index(place, size, mode) for place in range(-begin, size + end)])
     before, after = (op.const([pad]) if isinstance(pad, int) else pad for pad in (begin, end))
-    length = op.const([size]) if isinstance(size, int) else size_at(op, op.Shape(x), axis)
+    length = size_along(op, x, axis)
     total = op.at(7).Add(op.at(7).Add(before, length), after)
     place, one = op.at(7).Sub(count_up(op, total), before), op.const([1])
     last = op.at(7).Sub(length, one)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import FLOAT, count_up, ones_like, part, size_at
+from onnx_convert.adapters.shapes import FLOAT, count_up, known_size, ones_like, part, size_at
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_name, dtype_number
 
@@ -243,8 +243,8 @@ def _stretched(op: Emitter, value: Value, x: Value, axis: int, block: int) -> Va
 
 def _repeated(op: Emitter, value: Value, x: Value, axis: int, block: int) -> Value:
     """A scale or zero point of blocks, once for each element of an axis."""
-    size = x.shape[axis] if x.shape else None
-    if isinstance(size, int):
+    size = known_size(x, axis)
+    if size is not None:
         return op.Gather(value, op.const([index // block for index in range(size)]), axis=axis)
     indices = op.at(7).Div(count_up(op, size_at(op, op.Shape(x), axis)), op.const([block]))
     return op.Gather(value, indices, axis=axis)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.adapters.interpolation import SIMPLE, Axis, Calculator, Method, resample, vector, whole
-from onnx_convert.adapters.shapes import FLOAT, part
+from onnx_convert.adapters.shapes import FLOAT, known_size, part
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import Value
 
@@ -182,8 +182,8 @@ def _axes(node: Node, calc: Calculator) -> list[Axis]:
 
 
 def _length(calc: Calculator, x: Value, axis: int) -> Number:
-    size = x.shape[axis] if x.shape is not None else None
-    if isinstance(size, int):
+    size = known_size(x, axis)
+    if size is not None:
         return vector(size)
     shape = calc.once(lambda: calc.op.Shape(x), "Shape", x.name)
     return calc.once(lambda: calc.op.Cast(part(calc.op, shape, axis, axis + 1), to=FLOAT), "length", x.name, axis)

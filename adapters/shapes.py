@@ -139,6 +139,12 @@ def known_size(x: Value, axis: int) -> int | None:
     return size if isinstance(size, int) else None
 
 
+def size_along(op: Emitter, x: Value, axis: int) -> Value:
+    """The size of a value at an axis, as a vector of one element: a constant where it is known."""
+    size = known_size(x, axis)
+    return op.const([size]) if size is not None else size_at(op, op.Shape(x), axis)
+
+
 def size_at(op: Emitter, shape: Value, axis: int) -> Value:
     """The size at an axis, negative ones counting from the end, as a vector of one element."""
     return part(op, shape, axis, axis + 1 or END)

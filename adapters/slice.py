@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import END, INT64, collapse, count_in_row, non_negative, part, restore
+from onnx_convert.adapters.shapes import (
+    END,
+    INT64,
+    collapse,
+    count_in_row,
+    known_size,
+    non_negative,
+    part,
+    restore,
+    size_along,
+)
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_number
 
@@ -88,11 +98,11 @@ def _element(op: Emitter, bounds: Value | None, index: int) -> int | Value:
 
 def _indices(op: Emitter, x: Value, axis: int, start: int | Value, end: int | Value, step: int | Value) -> Value:
     """The indices that a slice of one axis takes, clamped as the text of Slice says."""
-    size = x.shape[axis] if x.shape is not None else None
-    if isinstance(size, int) and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+    size = known_size(x, axis)
+    if size is not None and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
         return op.const(_taken(size, start, end, step))
-    length = op.const([size]) if isinstance(size, int) else part(op, op.Shape(x), axis, axis + 1)
-    sizes = op.const([size], _DOUBLE) if isinstance(size, int) else op.Cast(length, to=_DOUBLE)
+    length = size_along(op, x, axis)
+    sizes = op.const([size], _DOUBLE) if size is not None else op.Cast(length, to=_DOUBLE)
     backwards: Value | None = None  # 1.0 where the step is negative
     if not isinstance(step, int):
         backwards = op.Cast(op.at(7).Less(op.Cast(step, to=_DOUBLE), op.const([0], _DOUBLE)), to=_DOUBLE)

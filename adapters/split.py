@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import INT64, part, size_at
+from onnx_convert.adapters.shapes import INT64, known_size, part, size_at
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def number_to_sizes(node: Node, op: Emitter) -> Value:
     x, number, axis = node.input(0), len(node.proto.output), node.attr("axis")
     if node.optional_input(_SIZES) is not None or number == 1:
         return op.same(*node.inputs, drop=("num_outputs",))
-    length = x.shape[axis] if x.shape else None
-    if isinstance(length, int) and length % number == 0:
+    length = known_size(x, axis)
+    if length is not None and length % number == 0:
         return op.same(x, drop=("num_outputs",))
-    if isinstance(length, int) and (last := length - (number - 1) * (size := -(-length // number))) >= 0:
+    if length is not None and (last := length - (number - 1) * (size := -(-length // number))) >= 0:
         return op.same(x, op.const([size] * (number - 1) + [last]), drop=("num_outputs",))
     # Too few elements for so many parts is an error, but only when the node is run: it may stand in an unused branch.
     return op.same(x, _sizes(op, size_at(op, op.Shape(x), axis), number), drop=("num_outputs",))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapters.shapes import known_size
 from onnx_convert.adapters.stretching import DOUBLE, INT64, rank_of
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_number
@@ -49,11 +50,11 @@ def repeat_axis_by_axis(node: Node, op: Emitter) -> Value:
         node.refuse(why, _GIVE_SHAPES, unknown=True)
     y, dtype = x, x.dtype
     for axis, count in enumerate(counts.tolist()):
-        length = None if x.shape is None else x.shape[axis]
+        length = known_size(x, axis)
         too_many = dtype == FLOAT16 and count > HELD
         if count == 1:
             continue
-        if isinstance(length, int) and (too_many or dtype not in FLOATS):
+        if length is not None and (too_many or dtype not in FLOATS):
             y = op.Gather(y, op.const(list(range(length)) * count), axis=axis)
         elif too_many:
             node.refuse(f"float16, the dtype of the data, does not hold the count {count}", _GIVE_SHAPES, unknown=True)

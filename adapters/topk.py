@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import INT64, collapse, restore
+from onnx_convert.adapters.shapes import INT64, collapse, known_size, restore
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_name
 
@@ -30,7 +30,7 @@ def number_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
     """A constant number becomes the attribute; with another one all are put in order, and the first of them taken.
     None at all, which the attribute must not be, is an empty slice."""
     x, number, axis = node.input(0), node.input(1), node.attr("axis")
-    known, length = number.constant, x.shape[axis] if x.shape else None
+    known, length = number.constant, known_size(x, axis)
     if length == 0 or (known is not None and known.item() == 0):
         nothing = op.at(11).Slice(x, op.const([0]), op.const([0]), op.const([axis]))
         return nothing, op.Cast(nothing, to=INT64)

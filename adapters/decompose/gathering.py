@@ -25,7 +25,7 @@ from onnx_convert.adapters.decompose.places import (
     places,
     strides,
 )
-from onnx_convert.adapters.shapes import BOOL, END, INT64, part, product, reshape, size_at
+from onnx_convert.adapters.shapes import BOOL, END, INT64, part, product, reshape, size_along
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
@@ -47,9 +47,7 @@ def gather_by_flat_places(node: Node, op: Emitter) -> Value:
 def rename_to_scatter(node: Node, op: Emitter) -> Value:
     """The operator gets its old name, and indices count from the beginning."""
     x, axis = node.input(0), node.attr("axis")
-    size = x.shape[axis] if x.shape is not None else None
-    length = op.const([size]) if isinstance(size, int) else size_at(op, op.Shape(x), axis)
-    return op.same(x, from_the_start(op, node.input(1), length), node.input(2), operator="Scatter")
+    return op.same(x, from_the_start(op, node.input(1), size_along(op, x, axis)), node.input(2), operator="Scatter")
 
 
 @downgrade("Scatter", at=9)

@@ -31,7 +31,18 @@ from onnx_convert.adapters.decompose.places import (
     vector,
     wide,
 )
-from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, count_up, part, product, reshape
+from onnx_convert.adapters.shapes import (
+    BOOL,
+    END,
+    FLOAT,
+    INT64,
+    count_up,
+    known_size,
+    part,
+    product,
+    reshape,
+    size_along,
+)
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_number
 
@@ -154,15 +165,9 @@ def gather_backwards(node: Node, op: Emitter) -> Value:
     outside = op.Cast(is_negative(op, left), to=INT64)
     steps = op.at(7).Add(steps, op.at(7).Sub(moved, op.at(7).Mul(moved, outside)))
     outer, inner = (steps, members) if time == 0 else (members, steps)
-    row = _size(op, x, 1)
+    row = size_along(op, x, 1)
     index = op.at(7).Add(op.at(7).Mul(outer, row), inner)
     return op.Gather(_merged(op, x, row), index)
-
-
-def _size(op: Emitter, x: Value, axis: int) -> Value:
-    """The size of a value along an axis, as a vector."""
-    size = x.shape[axis] if x.shape is not None else None
-    return op.const([size]) if isinstance(size, int) else part(op, op.Shape(x), axis, axis + 1)
 
 
 def _merged(op: Emitter, x: Value, row: Value) -> Value:
@@ -214,7 +219,7 @@ def _without(node: Node, op: Emitter, beyond: Value) -> Value:
 
 def _range(op: Emitter, x: Value, axis: int) -> Value:
     """Like `places`, by Range, which more runtimes like than NonZero."""
-    size = x.shape[axis] if x.shape is not None else None
-    if isinstance(size, int):
+    size = known_size(x, axis)
+    if size is not None:
         return op.const(range(size))
     return op.Range(op.const(0), scalar(op, part(op, op.Shape(x), axis, axis + 1 or END)), op.const(1))

@@ -19,6 +19,7 @@ from onnx_convert.adapters.shapes import (
     INT64,
     are_zero,
     count_up,
+    known_size,
     non_negative,
     part,
     product,
@@ -91,8 +92,8 @@ def like(op: Emitter, y: Value, x: Value) -> Value:
 
 def places(op: Emitter, x: Value, axis: int) -> Value:
     """The vector 0, 1, 2, ... as long as an axis of a value, which may count from the end."""
-    size = x.shape[axis] if x.shape is not None else None
-    return op.const(range(size)) if isinstance(size, int) else count_up(op, size_at(op, op.Shape(x), axis))
+    size = known_size(x, axis)
+    return op.const(range(size)) if size is not None else count_up(op, size_at(op, op.Shape(x), axis))
 
 
 def column(op: Emitter, numbers: Value) -> Value:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapters.shapes import BOOL, INT64
+from onnx_convert.adapters.shapes import BOOL, INT64, known_size
 from onnx_convert.opsets import normalise
 from onnx_convert.registry import downgrade
 
@@ -193,8 +193,8 @@ def _there(value: Value) -> Element:
 def _pieces(node: Node, x: Value, split: Value | None = None) -> list[Element] | None:
     """The pieces of SplitToSequence, which are slices."""
     axis, known = node.attr("axis"), None if split is None else split.constant
-    size = x.shape[axis] if x.shape else None
-    if not isinstance(size, int) or (split is not None and known is None):
+    size = known_size(x, axis)
+    if size is None or (split is not None and known is None):
         return None
     if known is not None and known.ndim:
         sizes = [int(length) for length in known]
