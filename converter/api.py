@@ -70,7 +70,7 @@ def convert(
             only where that one needs it; a note of the report says what was too new.
         types: what becomes of a dtype that the target's operator does not take: "refuse" it, "cast" to a wider dtype
             and back where that is exact, or "cast-rounding" also where the rounding differs.
-        exact: refuse rewrites whose float rounding may differ.
+        exact: refuse rewrites whose float rounding may differ, or what no text specifies.
         allow: {"conditional"} allows rewrites that are right only under a condition on the data.
         strict: refuse what has to be assumed because a dtype cannot be known.
         expand: "all" writes out even operators whose replacement is very large, such as NonMaxSuppression.

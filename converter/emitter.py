@@ -323,7 +323,7 @@ class Emitter:
     # ---- what the rewrite promises
 
     def equivalent(self, because: str) -> None:
-        """Declares that the rewrite is the same mathematics, but float rounding may differ."""
+        """Declares that the rewrite is the same mathematics, but that rounding may differ, or what is not specified."""
         if self.form == EXACT:
             self.form, self.condition = EQUIVALENT, because
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import onnx
@@ -24,14 +25,11 @@ def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
     Inference takes some integers for shapes that are none, and fails where two of them are added: what passes without
     a look at elements is right.
     """
+    infer = partial(onnx.shape_inference.infer_shapes, serialised, check_type=check_type, strict_mode=True)
     try:
-        return onnx.shape_inference.infer_shapes(
-            serialised, check_type=check_type, strict_mode=True, data_prop=True
-        ).graph
+        return infer(data_prop=True).graph
     except Exception:  # C++ errors come as several unrelated types
-        return onnx.shape_inference.infer_shapes(
-            serialised, check_type=check_type, strict_mode=True, data_prop=False
-        ).graph
+        return infer(data_prop=False).graph
 
 
 def leniently(model: ModelProto) -> GraphProto:

@@ -30,10 +30,10 @@ _MANY = 12  # operators of a description
 _GAP = "  "
 _FORMS = {
     EXACT: "exact",
-    EQUIVALENT: "equivalent: the same mathematics, float rounding may differ",
+    EQUIVALENT: "equivalent: the same mathematics, see below",
     CONDITIONAL: "conditional: see below",
 }
-_LABELS = {EQUIVALENT: "rounding:", CONDITIONAL: "condition:"}  # of what a rewrite that is not exact says
+_LABELS = {EQUIVALENT: "may differ:", CONDITIONAL: "condition:"}  # of what a rewrite that is not exact says
 _STYLES = {"condition:": "bold yellow", "warning:": "bold yellow"}  # of labels that are more than labels
 
 

@@ -19,8 +19,9 @@ FORMS: Final = (EXACT, EQUIVALENT, CONDITIONAL)
 class Step(NamedTuple):
     """One kind of rewrite: an operator at a boundary, by which adapter, and what its form promises.
 
-    `form` is "exact" (the two specifications give the same bits), "equivalent" (the same mathematics, float rounding
-    may differ) or "conditional" (right only if `condition` holds for the data).
+    `form` is "exact" (the two specifications give the same bits), "equivalent" (the same mathematics; `condition`
+    says what may differ: float rounding, or what is not specified) or "conditional" (right only if `condition` holds
+    for the data).
     """
 
     operator: str

@@ -311,6 +311,19 @@ def test_external_data_that_a_model_in_memory_leaves_behind_are_told(tmp_path: P
     assert said == f"its external data are not there: {tmp_path / 'other' / 'w.data'}"
 
 
+def test_a_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
+    """What it leads to may belong to a store that many share, under a name made of its content."""
+    blob, link = tmp_path / "blob", tmp_path / "model.onnx"
+    onnx.save(SOURCE, blob)
+    link.symlink_to(blob)
+    before = blob.read_bytes()
+    with onnx_convert.convert(link, to=13) as conversion:
+        conversion.save(link)
+    assert not link.is_symlink()
+    assert opset_imports(onnx.load(link)) == {"": 13}
+    assert blob.read_bytes() == before
+
+
 def test_a_stream_cannot_tell_where_external_data_are(tmp_path: Path) -> None:
     onnx.save(with_weight(), tmp_path / "there.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
     with onnx_convert.convert(tmp_path / "there.onnx", to=13) as conversion:

@@ -68,10 +68,15 @@ def test_without_broadcast_shapes_are_the_same(b: list[int | None]) -> None:
         ("y = Squeeze <axes = [-9]> (x)", 11, 10),
         ("y = Unsqueeze <axes = [-9]> (x)", 11, 10),
         ("y = LayerNormalization <axis = 5> (x, s)", 17, 16),
+        ("y = DFT <axis = 7> (x)", 17, 16),
+        ("y = CenterCropPad <axes = [7]> (x, i)", 18, 17),
+        ("y = CumSum (x, j)", 11, 10),
+        ("y = Slice (x, i, i, k)", 11, 10),
     ],
 )
 def test_an_axis_that_is_not_there(node: str, start: int, stop: int) -> None:
-    source = model(f"(float[2,3,4] x, float[4] s) => (float y) {{ {node} }}", start)
+    constants = "int64[1] i = {1}, int64 j = {7}, int64[1] k = {-7}"
+    source = model(f"(float[2,3,4] x, float[4] s) => (float y) <{constants}> {{ {node} }}", start)
     with pytest.raises((RefusedError, InvalidModelError), match=r"axis|check"):
         onnx_convert.convert(source, to=stop)
 
@@ -128,16 +133,17 @@ def test_functions_that_are_to_be_kept_are_not_expanded() -> None:
         onnx_convert.convert(source, to=12, keep_functions=True)
 
 
+def _of_a_domain(operator: str) -> ModelProto:
+    source = model(f"(float[2] x) => (float[2] y) {{ y = org.doubt.{operator} (x) }}", 17)
+    source.opset_import.add(domain="org.doubt", version=2)
+    return source
+
+
 def test_an_operator_of_which_nobody_says_anything() -> None:
     registry.compatible("Known", at=2, domain="org.doubt")
-    for operator in ("Known", "BrandNew"):
-        graph = f"(float[2] x) => (float[2] y) {{ y = org.doubt.{operator} (x) }}"
-        source = model(graph, 17)
-        source.opset_import.add(domain="org.doubt", version=2)
-        if operator == "Known":
-            assert onnx_convert.convert(source, to={"org.doubt": 1}).changed
-            continue
-        for to in (1, 7):
-            with pytest.raises(RefusedError, match=f"between org.doubt 2 and {to} is not decided"):
-                onnx_convert.convert(source, to={"org.doubt": to})
-        assert not onnx_convert.convert(source, to={"org.doubt": 2}).changed
+    assert onnx_convert.convert(_of_a_domain("Known"), to={"org.doubt": 1}).changed
+    source = _of_a_domain("BrandNew")
+    for to in (1, 7):
+        with pytest.raises(RefusedError, match=f"between org.doubt 2 and {to} is not decided"):
+            onnx_convert.convert(source, to={"org.doubt": to})
+    assert not onnx_convert.convert(source, to={"org.doubt": 2}).changed
