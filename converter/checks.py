@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from onnx_convert.edits import ModelEdit, Rewrite
     from onnx_convert.report import Report
+    from onnx_convert.structure import Census
+    from onnx_convert.view import View
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
@@ -46,18 +48,17 @@ def check(
     rewrites: list[Rewrite],
     known: Mapping[str, bytes] | None,
     report: Report,
-    *,
-    simple: bool,
+    census: Census,
 ) -> None:
     """Raises InternalError if the planned result is not valid although the source is; completes its value_info.
 
     `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
-    compared with it. `simple` says that all nodes of the source are (see `opsets.is_simple`).
+    compared with it.
     """
-    findings, inferred = find(view.serialised(model, edit, read, simple=edit.simple))
+    findings, inferred = find(view.of_model(model, edit, read, census))
     if findings:
-        before, _ = find(view.serialised(model, None, read, simple=simple))
-        if before and (mended := _without_stated_types(model, edit, read)) is not None:
+        before, _ = find(view.of_model(model, None, read, census))
+        if before and (mended := _without_stated_types(model, edit, read, census)) is not None:
             report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
             inferred, findings = mended, []
         for finding in findings:
@@ -107,22 +108,25 @@ def _is_overcounted(model: ModelProto, name: str) -> bool:
 
 
 def _without_stated_types(
-    model: ModelProto, edit: ModelEdit, read: Callable[[TensorProto], TensorProto]
+    model: ModelProto, edit: ModelEdit, read: Callable[[TensorProto], TensorProto], census: Census
 ) -> GraphProto | None:
     """The inferred result without the types that the source states of inner values, if that is what was wrong."""
     stated = {value.name for value in model.graph.value_info} - edit.graph.forgotten
     edit.graph.forgotten |= stated
-    findings, inferred = find(view.serialised(model, edit, read, simple=edit.simple))
+    findings, inferred = find(view.of_model(model, edit, read, census))
     if findings:
         edit.graph.forgotten -= stated
         return None
     return inferred
 
 
-def find(serialised: bytes) -> tuple[list[str], GraphProto | None]:
-    """What is wrong with a serialised view: one line a finding; and its inferred graph where inference got through."""
+def find(seen: View) -> tuple[list[str], GraphProto | None]:
+    """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
     findings: list[str] = []
-    inferred: GraphProto | None = None
+    inferred = inference.in_stretches(seen, check=onnx.checker.check_model)
+    if inferred is not None:
+        return findings, inferred
+    serialised = seen.serialised()
     try:
         inferred = inference.strictly(serialised)
     except Exception as error:  # C++ errors come as several unrelated types

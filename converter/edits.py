@@ -8,16 +8,18 @@ node may hold gigabytes: new nodes are appended, and the list is sorted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate, compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import NodeProto, SparseTensorProto
 
 from onnx_convert import opsets
 from onnx_convert.facts import subgraphs
+from onnx_convert.stretches import Stretch
 from onnx_convert.wire import BYTES, prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 
@@ -29,14 +31,20 @@ def messages(nodes: Iterable[NodeProto | bytes]) -> list[NodeProto]:
     return [NodeProto.FromString(node) if isinstance(node, bytes) else node for node in nodes]
 
 
-def pack(holder: GraphProto | FunctionProto, nodes: Iterable[NodeProto | bytes]) -> bytes:
-    """The nodes as a serialised message of the holder's kind that holds nothing else."""
+def pack(
+    holder: GraphProto | FunctionProto, nodes: Sequence[NodeProto | bytes], stretches: Sequence[Stretch] = ()
+) -> list[bytes]:
+    """The nodes, a stretch each, as serialised messages of the holder's kind that hold nothing else."""
     tag = holder.DESCRIPTOR.fields_by_name["node"].number << 3 | BYTES
-    parts: list[bytes] = []
-    for node in nodes:
-        data = node if isinstance(node, bytes) else node.SerializeToString()
-        parts += (prefix(tag, len(data)), data)
-    return b"".join(parts)
+    packed = []
+    starts = [stretch.start for stretch in stretches] or [0]
+    for start, stop in zip(starts, [*starts[1:], len(nodes)], strict=True):
+        parts: list[bytes] = []
+        for node in nodes[start:stop]:
+            data = node if isinstance(node, bytes) else node.SerializeToString()
+            parts += (prefix(tag, len(data)), data)
+        packed.append(b"".join(parts))
+    return packed
 
 
 class Rewrite(NamedTuple):
@@ -78,7 +86,9 @@ class GraphEdit:
     refined: list[ValueInfoProto] = field(default_factory=list)  # outputs of whose types inference finds less now
     domains: dict[str, int] = field(default_factory=dict)  # of the new nodes, with the opset if the model has none
     forgotten: set[str] = field(default_factory=set)
-    _packed: bytes = b""
+    stretches: list[Stretch] = field(default_factory=list)  # of `items`, in a main graph
+    stretch: Stretch = field(default_factory=Stretch)  # that is being planned
+    _packed: list[bytes] = field(default_factory=list)
 
     @property
     def nodes(self) -> list[NodeProto]:
@@ -88,12 +98,25 @@ class GraphEdit:
         return found
 
     @property
-    def packed(self) -> bytes:
-        """The new node list as a serialised graph or function that holds nothing else. The plan must be complete, and
-        the nodes simple: to put them into a message all at once costs a fraction of copying one by one."""
+    def packed(self) -> list[bytes]:
+        """The new node list, a stretch each, as serialised graphs or functions that hold nothing else. The plan must be
+        complete, and the nodes simple: to put them into a message together costs a fraction of copying one by one."""
         if not self._packed:
-            self._packed = pack(self.graph, self.items)
+            self._packed = pack(self.graph, self.items, self.stretches)
         return self._packed
+
+    def begin(self, stretch: Stretch) -> None:
+        """Takes note that what comes now stands for a stretch of the source."""
+        self.stretch = Stretch(len(self.items), stretch.used, stretch.made)
+        self.stretches.append(self.stretch)
+
+    def discard(self, gone: Container[int]) -> None:
+        """Takes nodes off the new list, by identity."""
+        stays = [id(node) not in gone for node in self.nodes]
+        before = [0, *accumulate(stays)]
+        self.items = [*compress(self.items, stays)]
+        for stretch in self.stretches:
+            stretch.start = before[stretch.start]
 
     def walk(self) -> Iterator[GraphEdit]:
         """This edit and those of all nested graphs."""
@@ -196,7 +219,8 @@ def apply_graph(edit: GraphEdit, *, simple: bool = False) -> None:
     if edit.changed:
         if simple:
             del graph.node[:]
-            graph.MergeFromString(edit.packed)
+            for nodes in edit.packed:
+                graph.MergeFromString(nodes)
         else:
             _replace_nodes(graph, edit.nodes)
     if edit.dropped:

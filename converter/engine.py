@@ -24,6 +24,8 @@ from onnx_convert.scope import Scope
 from onnx_convert.site import Refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from onnx import FunctionProto, GraphProto
 
     from onnx_convert.carrier import Imports, Options
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from onnx_convert.registry import Crossing
     from onnx_convert.report import Step
     from onnx_convert.session import Session
+    from onnx_convert.stretches import Stretch
 
 # A subgraph that is at the target already, while the node that holds it is not. An adapter may put it into a graph of
 # its own making, whose nodes still have to be carried; the name of a graph means nothing, so it can hold the mark, one
@@ -97,18 +100,21 @@ class Engine:
         """Whether all new nodes can be copied without a look into them."""
         return all(opsets.is_simple(operator, domain) for domain, operator in self.carrier.endings)
 
-    def body(self, scope: Scope) -> Work:
-        """Plans the main graph or a function body; the plan is `scope.edit`."""
+    def body(self, scope: Scope, stretches: Iterable[Stretch] = ()) -> Work:
+        """Plans the main graph, with its stretches, or a function body; the plan is `scope.edit`."""
         work = self._work = Work()
-        self._graph(scope)
+        self._graph(scope, stretches)
         return work
 
     # ---- graphs
 
-    def _graph(self, scope: Scope) -> None:
+    def _graph(self, scope: Scope, stretches: Iterable[Stretch] = ()) -> None:
         edit, items = scope.edit, scope.edit.items
+        ahead = {stretch.start: stretch for stretch in stretches}
         fates: dict[tuple[str, str], tuple[Fate, int]] = {}
         for index, node in enumerate(scope.graph.node):
+            if index in ahead:
+                edit.begin(ahead[index])
             operator = node.domain, node.op_type
             if operator not in fates:
                 domain = opsets.normalise(node.domain)
@@ -267,6 +273,7 @@ class Engine:
             used = self._look_into(carried, scope)
             carried.lost = [name for name in source.input if name and name not in used]
         self.session.used.update(used)
+        edit.stretch.used.update(used)
         work.lost += carried.lost
         self.rewrites.append(Rewrite(name_of(source), source.output[:], adapter, carried.nodes))
         edit.items += carried.nodes
@@ -307,9 +314,12 @@ class Engine:
         spelled = scope.spelled(node.output[0])
         if array is None or (spelled and legality.first_opset_of(spelled) > self.target[opsets.AI_ONNX]):
             return False
-        if not scope.become_constant(node.output[0], array):
+        if scope.become_constant(node.output[0], array):
+            scope.edit.stretch.made.discard(node.output[0])
+        else:
             constant = scope.share(array, f"{name_of(node)}/constant")
             self.session.used.add(constant)
+            scope.edit.stretch.used.add(constant)
             scope.edit.items.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
         self._work.lost += (*node.input, node.output[0])
         scope.edit.changed = True

@@ -10,13 +10,29 @@ import onnx
 import onnx.shape_inference
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto
 
-from onnx_convert import legality, opsets, view
+from onnx_convert import legality, opsets, stretches, view
 from onnx_convert.types import spelled, tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from onnx import FunctionProto, NodeProto
+
+    from onnx_convert.structure import Census
+    from onnx_convert.view import View
+
+
+def in_stretches(
+    seen: View, *, check_type: bool = True, check: Callable[[bytes], None] | None = None
+) -> GraphProto | None:
+    """The main graph of a long view, inferred as `strictly` does it, and each stretch checked; None where that has to
+    be done as a whole, be it that something is wrong."""
+    if len(seen.stretches) < 2 or seen.head.functions:
+        return None
+    try:
+        return stretches.inferred(*seen, partial(strictly, check_type=check_type), check)
+    except Exception:  # C++ errors come as several unrelated types
+        return None
 
 
 def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
@@ -44,15 +60,18 @@ def of_source(
     model: ModelProto,
     read: Callable[[TensorProto], TensorProto],
     complain: Callable[[Exception], None],
-    *,
-    simple: bool,
+    census: Census,
 ) -> GraphProto:
-    """The inferred main graph of a model; `simple` says that all its nodes are.
+    """The inferred main graph of a model.
 
     What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
     what inference finds itself counts. `complain` is told what is wrong even then.
     """
-    serialised = view.serialised(model, None, read, simple=simple)
+    seen = view.of_model(model, None, read, census)
+    found = in_stretches(seen, check_type=False)
+    if found is not None:
+        return found
+    serialised = seen.serialised()
     try:
         return strictly(serialised, check_type=False)  # which is for the result's check to see
     except Exception:  # C++ errors come as several unrelated types

@@ -53,7 +53,7 @@ def sweep(roots: list[GraphEdit], lost: Iterable[str], *, overridable: bool) -> 
             edit.constants[:] = [tensor for tensor in edit.constants if tensor.name != name]
     for edit in edits:
         if edit.forgotten:
-            edit.items = [node for node in edit.nodes if id(node) not in gone]
+            edit.discard(gone)
             edit.value_info[:] = [value for value in edit.value_info if value.name not in edit.forgotten]
 
 

@@ -52,8 +52,9 @@ class Planner:
         )
         self.simple = census.simple
         self._operators = census.operators
+        self._stretches = census.stretches
         self.faults: list[Exception] = []  # what inference finds wrong with the source
-        infer = partial(inference.of_source, model, read, self.faults.append, simple=census.simple)
+        infer = partial(inference.of_source, model, read, self.faults.append, census)
         self.facts = Facts(infer, len(model.graph.node))
         self.lost: list[str] = []  # in the main graph and those of training
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
@@ -74,7 +75,7 @@ class Planner:
                     kept.append(scope.edit)
                     self._take(work)
         main = Scope(self.model.graph, self.session, self.facts, self.imports)
-        work = run.body(main)
+        work = run.body(main, self._stretches)
         self._take(work)
         training = [scope.edit for scope in self._training(run, main)]
         edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)

@@ -13,6 +13,7 @@ from onnx_convert import opsets
 from onnx_convert.edits import function_key
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.facts import name_of, subgraphs
+from onnx_convert.stretches import LENGTH, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,13 +25,15 @@ if TYPE_CHECKING:
 
 class Census:
     """What a model consists of, subgraphs, functions and training information included: its nodes, counted; the
-    operators that they are of, by domain as it is spelled and name; every name of a node or value; its graphs."""
+    operators that they are of, by domain as it is spelled and name; every name of a node or value; its graphs; the
+    stretches of the main graph."""
 
     def __init__(self) -> None:
         self.nodes = 0
         self.operators: set[tuple[str, str]] = set()
         self.names: set[str] = set()
         self.graphs: list[GraphProto] = []
+        self.stretches: list[Stretch] = []
 
     @property
     def simple(self) -> bool:
@@ -42,16 +45,16 @@ def examine(model: ModelProto, where: str) -> Census:
     """Goes through all nodes once. InvalidModelError names what is wrong."""
     census = Census()
     imports = _imports(model) or {opsets.AI_ONNX}  # IR versions 1 and 2 have none
-    made = _body(model.graph, (), imports, census, where, "")
+    made = _body(model.graph, (), imports, census, where, "", census.stretches)
     for training in model.training_info:
         for graph in (training.initialization, training.algorithm):
-            _body(graph, (made,), imports, census, where, "training/")
+            _body(graph, (made,), imports, census, where, "training/", [])
     defined = set()
     for function in model.functions:
         if function_key(function) in defined:
             raise InvalidModelError(f"function {function.name} is defined twice", where=where)
         defined.add(function_key(function))
-        _body(function, (), _imports(function), census, where, f"function {function.name}/")
+        _body(function, (), _imports(function), census, where, f"function {function.name}/", [])
     _read(model, census, where)
     return census
 
@@ -87,9 +90,15 @@ def _given(body: Body) -> list[str]:
 
 
 def _body(
-    body: Body, outer: tuple[set[str], ...], imports: set[str], census: Census, where: str, path: str
+    body: Body,
+    outer: tuple[set[str], ...],
+    imports: set[str],
+    census: Census,
+    where: str,
+    path: str,
+    stretches: list[Stretch],
 ) -> set[str]:
-    """The names that a body makes."""
+    """The names that a body makes. The list takes its stretches."""
     given = _given(body)
     seen = set(given)
     if len(seen) != len(given):
@@ -103,7 +112,10 @@ def _body(
     census.nodes += len(body.node)
     if isinstance(body, GraphProto):
         census.graphs.append(body)
-    for node in body.node:
+    for index, node in enumerate(body.node):
+        if index % LENGTH == 0:
+            stretch = Stretch(index)
+            stretches.append(stretch)
         names.add(node.name)
         operator = node.domain, node.op_type
         if operator not in holds:
@@ -113,10 +125,14 @@ def _body(
             holds[operator] = opsets.may_hold_graphs(node.op_type, domain)
         if holds[operator]:
             holders.append(node)
-        for name in node.input[:]:  # an iterator costs more than a list
+        inputs = node.input[:]  # an iterator costs more than a list
+        stretch.used.update(inputs)
+        for name in inputs:
             if name not in seen and not any(name in around for around in outer):
                 early.append((node, name))
-        for name in node.output[:]:
+        outputs = node.output[:]
+        stretch.made.update(outputs)
+        for name in outputs:
             if name not in seen:
                 seen.add(name)
             elif name:
@@ -131,7 +147,7 @@ def _body(
             raise InvalidModelError(f"{path}{name!r}, an output, is not made anywhere", where=where)
     for node in holders:
         for _, _, graph in subgraphs(node):
-            _body(graph, (*outer, seen), imports, census, where, f"{path}{node.name or node.op_type}/")
+            _body(graph, (*outer, seen), imports, census, where, f"{path}{node.name or node.op_type}/", [])
     return seen
 
 

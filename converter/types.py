@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     import numpy
 
+MADE_UP: Final = "unk__"  # how the names begin that inference gives to dimensions
+
 
 def dtype_name(dtype: int) -> str:
     """The name of a TensorProto.DataType as operator schemas spell it: 1 is "float", 16 is "bfloat16"."""
@@ -93,7 +95,7 @@ def nameless(kind: TypeProto) -> TypeProto:
     clean.CopyFrom(kind)
     if clean.HasField("tensor_type"):
         for dim in clean.tensor_type.shape.dim:
-            if dim.dim_param.startswith("unk__"):
+            if dim.dim_param.startswith(MADE_UP):
                 dim.ClearField("dim_param")
     return clean
 

@@ -8,33 +8,46 @@ subgraphs and Constant nodes an Identity of such an input takes its place, in fu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from onnx_convert import constants, opsets
 from onnx_convert.edits import function_key, pack, stamp
 from onnx_convert.facts import subgraphs
-from onnx_convert.wire import BYTES, prefix
+from onnx_convert.stretches import with_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from onnx import FunctionProto
 
     from onnx_convert.edits import GraphEdit, ModelEdit
+    from onnx_convert.stretches import Stretch
+    from onnx_convert.structure import Census
 
     Body = GraphProto | FunctionProto
 
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
 LIFTED: Final = "onnx_convert.view.{}"
-_GRAPH: Final = ModelProto.DESCRIPTOR.fields_by_name["graph"].number << 3 | BYTES
+
+
+class View(NamedTuple):
+    """A view of a whole model. Where its nodes are simple they stand beside it, a stretch each: serialised graphs that
+    hold nothing else."""
+
+    head: ModelProto
+    nodes: Sequence[bytes] = ()
+    stretches: Sequence[Stretch] = ()
+
+    def serialised(self) -> bytes:
+        """All of it as one message."""
+        return with_nodes(self.head, *self.nodes)
 
 
 class _Builder:
-    def __init__(self, read: Callable[[TensorProto], TensorProto], *, simple: bool = False) -> None:
+    def __init__(self, read: Callable[[TensorProto], TensorProto]) -> None:
         self.read = read
-        self.simple = simple  # whether all nodes can be copied as they are
         self.lifted: list[ValueInfoProto] = []
         self.overridable = False  # whether an initializer that is also an input is only a default (IR version 4 and up)
         self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
@@ -46,6 +59,7 @@ class _Builder:
         return name
 
     def graph(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
+        """Copies a graph, the main one without its nodes."""
         target.name = source.name
         target.input.extend(source.input)
         refined = {value.name: value for value in edit.refined} if edit else {}
@@ -60,7 +74,7 @@ class _Builder:
             for index in reversed(range(len(target.input))):
                 if target.input[index].name in edit.dropped:
                     del target.input[index]
-        if not (main and self.simple):
+        if not main:
             self.nodes(target, source, edit)
 
     def _initializers(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
@@ -106,9 +120,6 @@ class _Builder:
 
         Each node of the source keeps its place, counted from the end: what it takes more stands in front of all.
         """
-        if self.simple:
-            target.MergeFromString(self.packed(source, edit))
-            return
         children = {id(child.graph): child for child in edit.children} if edit else {}
         run: list[NodeProto] = []
         front: list[NodeProto] = []
@@ -132,10 +143,6 @@ class _Builder:
             behind = list(target.node)
             del target.node[:]
             target.node.extend([*front, *behind])
-
-    def packed(self, source: Body, edit: GraphEdit | None) -> bytes:
-        """All nodes, serialised, where they are simple."""
-        return edit.packed if edit else pack(source, source.node)
 
     def _constant(self, node: NodeProto, tensor: TensorProto) -> list[NodeProto]:
         small = self._small(tensor)
@@ -202,15 +209,19 @@ def _filled(output: str, dtype: int, dims: list[int]) -> list[NodeProto]:
     ]
 
 
-def serialised(
-    model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto], *, simple: bool
-) -> bytes:
-    """The view of a model, as it is or as it will be after an edit; `simple` says that all its nodes are."""
-    builder = _Builder(read, simple=simple)
+def of_model(
+    model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto], census: Census
+) -> View:
+    """The view of a model, as it is or as it will be after an edit."""
+    simple = edit.simple if edit else census.simple
+    builder = _Builder(read)
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=edit.ir_version if edit else model.ir_version or 3)
     _import(view, model)
-    builder.graph(view.graph, model.graph, edit.graph if edit else None, main=True)
+    graph = edit.graph if edit else None
+    builder.graph(view.graph, model.graph, graph, main=True)
+    if not simple:
+        builder.nodes(view.graph, model.graph, graph)
     view.graph.input.extend(builder.lifted)
     edits = {id(item.graph): item for item in edit.functions} if edit else {}
     for function in model.functions:
@@ -225,11 +236,11 @@ def serialised(
         stamp(view, edit.opsets, edit.graph)
     if not view.opset_import:
         view.opset_import.add(domain="", version=1)  # IR versions 1 and 2 have no imports
-    data: bytes = view.SerializeToString()
     if not simple:
-        return data
-    nodes = builder.packed(model.graph, edit.graph if edit else None)
-    return b"".join((data, prefix(_GRAPH, len(nodes)), nodes))  # a message that is given in two parts is one
+        return View(view)
+    if graph is not None:
+        return View(view, graph.packed, graph.stretches)
+    return View(view, pack(model.graph, model.graph.node, census.stretches), census.stretches)
 
 
 def function_body(

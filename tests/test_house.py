@@ -94,6 +94,7 @@ ROWS = (
     ("view",),
     ("legality", "edits", "constants", "recipes", "calls", "session", "written"),
     ("facts", "site", "attributes"),
+    ("stretches",),
     ("modelfile", "files", "layout", "wire"),
     ("registry",),
     ("types", "opsets", "report", "runtimes", "differences", "sources"),

@@ -38,17 +38,17 @@ def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
 
     for seed in seeds:
         trial = make(seed)
-        model = _several(trial) if trial else None
+        model = several(trial) if trial else None
         if not trial or model is None:
             continue
         monkeypatch.setattr(Recipes, "follow", noting)
-        quickly = _outcome(model, trial)
+        quickly = outcome(model, trial)
         monkeypatch.setattr(Recipes, "follow", lambda *given: None)
-        assert quickly == _outcome(model, trial), f"seed {seed}: {trial}"
+        assert quickly == outcome(model, trial), f"seed {seed}: {trial}"
     assert sum(followed) > len(seeds) // 4
 
 
-def _outcome(model: ModelProto, trial: Trial) -> Any:
+def outcome(model: ModelProto, trial: Trial) -> Any:
     """The converted model and how often which step was gone; the refusals where it cannot be converted; what onnx finds
     wrong with it, now that less is known of its inputs."""
     try:
@@ -60,7 +60,7 @@ def _outcome(model: ModelProto, trial: Trial) -> Any:
     return conversion.model, conversion.report.steps
 
 
-def _several(trial: Trial) -> ModelProto | None:
+def several(trial: Trial) -> ModelProto | None:
     """The model several times over in one graph: as it is; with notes on its nodes; on inputs of which only the rank is
     known; on inputs of which not even that is. None where the nodes have subgraphs, in which each name would have to be
     another."""

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model whose every few nodes are a stretch of their own must become what it becomes as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fuzz.test_alike import outcome, several
+from fuzz.trials import make
+from onnx_convert import stretches, structure
+
+CHUNK = 50  # seeds
+
+
+@pytest.mark.parametrize("first", range(0, 500, CHUNK))
+def test_stretches(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _compare_all(range(first, first + CHUNK), monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(500, 12_000, CHUNK))
+def test_more_stretches(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _compare_all(range(first, first + CHUNK), monkeypatch)
+
+
+def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    went = []
+    inferred = stretches.inferred
+
+    def noting(*given: Any) -> Any:
+        answer = inferred(*given)
+        went.append(answer is not None)
+        return answer
+
+    monkeypatch.setattr(stretches, "inferred", noting)
+    for seed in seeds:
+        trial = make(seed)
+        for model in filter(None, (trial.disguised().model, several(trial)) if trial else ()):
+            found = []
+            for length in (stretches.LENGTH, 1, 3):
+                monkeypatch.setattr(structure, "LENGTH", length)
+                found.append(outcome(model, trial))
+            assert found[0] == found[1] == found[2], f"seed {seed}: {trial}"
+    assert sum(went) > len(seeds) // 10
