@@ -2,8 +2,9 @@
 """A long graph is inferred and checked stretch by stretch, each with what the earlier ones found of the values it uses.
 
 As one piece it outgrows the processor's caches: for 100,000 nodes onnx needs half as long again as for ten times
-10,000. A stretch finds what the whole graph would tell, because nothing crosses from one to the next but what a type
-says: no elements, of which inference knows those of axes and shapes, and no dimension that it gave a name itself.
+10,000, and several times the memory. A stretch finds what the whole graph would tell, because nothing crosses from one
+to the next but what a type says: no elements, of which inference knows those of axes and shapes, and no dimension that
+it gave a name itself.
 """
 
 from __future__ import annotations
@@ -103,8 +104,9 @@ class _Relay:
     def end(self, part: GraphProto, body: GraphProto) -> bool:
         """Takes what inference found of a stretch, and states it of outputs that are none of the graph; whether that is
         all that the whole graph would tell."""
-        for index in reversed(range(len(body.output))):
-            value = body.output[index]
+        told = [value.SerializeToString() for value in body.output]
+        for index in reversed(range(len(told))):
+            value = ValueInfoProto.FromString(told[index])  # one of the body would keep all of that in memory
             if value.name in self._outputs:
                 self._found_of_outputs[value.name] = value
             elif value.type.WhichOneof("value"):
@@ -118,9 +120,10 @@ class _Relay:
                 if not _is_told_by_type(value):
                     return False
                 self._handed_on[value.name] = value
-        self._found.append(GraphProto(value_info=body.value_info).SerializeToString())
-        told = (self._found[-1], *(value.SerializeToString() for value in body.output))
-        return not any(MADE_UP.encode() in part for part in told)
+        for field in ("name", "node", "input", "output", "initializer"):
+            body.ClearField(field)
+        self._found.append(body.SerializeToString())
+        return not any(MADE_UP.encode() in data for data in (*told, self._found[-1]))
 
     def arrives(self) -> bool:
         """Completes the graph by what was found of all stretches; whether nothing is missing."""

@@ -112,10 +112,9 @@ def _body(
     census.nodes += len(body.node)
     if isinstance(body, GraphProto):
         census.graphs.append(body)
-    for index, node in enumerate(body.node):
-        if index % LENGTH == 0:
-            stretch = Stretch(index)
-            stretches.append(stretch)
+    used: list[str] = []
+    made: list[str] = []
+    for index, node in enumerate(body.node, 1):
         names.add(node.name)
         operator = node.domain, node.op_type
         if operator not in holds:
@@ -126,17 +125,22 @@ def _body(
         if holds[operator]:
             holders.append(node)
         inputs = node.input[:]  # an iterator costs more than a list
-        stretch.used.update(inputs)
+        used += inputs
         for name in inputs:
             if name not in seen and not any(name in around for around in outer):
                 early.append((node, name))
         outputs = node.output[:]
-        stretch.made.update(outputs)
+        made += outputs
         for name in outputs:
             if name not in seen:
                 seen.add(name)
             elif name:
                 raise InvalidModelError(f"{path}{name!r} is made twice, by {_shown(node)} too", where=where)
+        if index % LENGTH == 0:
+            stretches.append(Stretch(index - LENGTH, used, made))
+            used, made = [], []
+    if used or made:
+        stretches.append(Stretch(LENGTH * len(stretches), used, made))
     names |= seen
     census.operators.update(holds)
     if early:
