@@ -55,10 +55,10 @@ def check(
     `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
     compared with it.
     """
-    findings, inferred = find(view.of_model(model, edit, read, census))
+    findings, inferred = find(view.of_result(model, edit, read))
     if findings:
-        before, _ = find(view.of_model(model, None, read, census))
-        if before and (mended := _without_stated_types(model, edit, read, census)) is not None:
+        before, _ = find(view.of_source(model, read, census))
+        if before and (mended := _without_stated_types(model, edit, read)) is not None:
             report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
             inferred, findings = mended, []
         for finding in findings:
@@ -75,9 +75,13 @@ def check(
     for name, by, before_type, found in _changed(inferred, rewrites, known):
         if name in edit.graph.forgotten:
             continue
-        if contradicts(found, before_type) and not _is_overcounted(model, name):
+        wrong = contradicts(found, before_type) and not _is_overcounted(model, name)
+        if wrong and any(v.name == name and contradicts(v.type, before_type) for v in model.graph.value_info):
+            report.warnings.append(f"the stated type of {name!r} contradicts the model and is left out")
+            edit.graph.forgotten.add(name)
+        elif wrong:
             raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
-        if is_vaguer(found, before_type) and by.makes(name):
+        if (wrong or is_vaguer(found, before_type)) and by.makes(name):
             (edit.graph.refined if name in outputs else edit.graph.value_info).append(
                 ValueInfoProto(name=name, type=nameless(before_type))
             )
@@ -86,19 +90,20 @@ def check(
 def _changed(
     inferred: GraphProto, rewrites: list[Rewrite], known: Mapping[str, bytes]
 ) -> Iterator[tuple[str, Rewrite, TypeProto, TypeProto | None]]:
-    """The outputs of rewritten nodes of which inference now finds something else: who rewrote the node, what was known,
-    and what is found."""
-    expected = {name: rewrite for rewrite in rewrites for name in rewrite.outputs}
-    for value in chain(inferred.output, inferred.value_info):
-        by = expected.pop(value.name, None)
-        if by is None:
-            continue
+    """The outputs of rewritten nodes of which inference now finds something else, in the order of the nodes: who
+    rewrote the node, what was known, and what is found."""
+    different: dict[str, TypeProto | None] = dict.fromkeys(known)
+    for value in chain(inferred.value_info, inferred.output):  # what is found of an output counts
         before = known.get(value.name)
-        if before is not None and value.type.SerializeToString() != before:
-            yield value.name, by, TypeProto.FromString(before), value.type
-    for name, by in expected.items():
-        if name in known:
-            yield name, by, TypeProto.FromString(known[name]), None
+        if before is None:
+            continue
+        if value.type.SerializeToString() != before:
+            different[value.name] = value.type
+        else:
+            different.pop(value.name, None)
+    authors = {name: rewrite for rewrite in rewrites for name in rewrite.outputs if name in different}
+    for name, found in different.items():
+        yield name, authors[name], TypeProto.FromString(known[name]), found
 
 
 def _is_overcounted(model: ModelProto, name: str) -> bool:
@@ -108,12 +113,12 @@ def _is_overcounted(model: ModelProto, name: str) -> bool:
 
 
 def _without_stated_types(
-    model: ModelProto, edit: ModelEdit, read: Callable[[TensorProto], TensorProto], census: Census
+    model: ModelProto, edit: ModelEdit, read: Callable[[TensorProto], TensorProto]
 ) -> GraphProto | None:
     """The inferred result without the types that the source states of inner values, if that is what was wrong."""
     stated = {value.name for value in model.graph.value_info} - edit.graph.forgotten
     edit.graph.forgotten |= stated
-    findings, inferred = find(view.of_model(model, edit, read, census))
+    findings, inferred = find(view.of_result(model, edit, read))
     if findings:
         edit.graph.forgotten -= stated
         return None
@@ -122,10 +127,10 @@ def _without_stated_types(
 
 def find(seen: View) -> tuple[list[str], GraphProto | None]:
     """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
-    findings: list[str] = []
     inferred = inference.in_stretches(seen, check=onnx.checker.check_model)
     if inferred is not None:
-        return findings, inferred
+        return [], inferred
+    findings: list[str] = []
     serialised = seen.serialised()
     try:
         inferred = inference.strictly(serialised)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate, compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import NodeProto, SparseTensorProto
 
 from onnx_convert import opsets
 from onnx_convert.facts import subgraphs
-from onnx_convert.stretches import Stretch
 from onnx_convert.wire import BYTES, prefix
 
 if TYPE_CHECKING:
@@ -25,6 +24,19 @@ if TYPE_CHECKING:
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
 
+STRETCH: Final = 4000  # nodes of the source, some 6 MB in the hands of onnx
+
+
+class Stretch:
+    """Nodes in a row: where they begin in their list, the names of the values that they use, and of those they make."""
+
+    __slots__ = ("made", "start", "used")
+
+    def __init__(self, start: int = 0, used: Iterable[str] = (), made: Iterable[str] = ()) -> None:
+        self.start = start
+        self.used = set(used)
+        self.made = set(made) - {""}  # an output that is left out
+
 
 def messages(nodes: Iterable[NodeProto | bytes]) -> list[NodeProto]:
     """The nodes, those that are still serialised parsed."""
@@ -32,9 +44,10 @@ def messages(nodes: Iterable[NodeProto | bytes]) -> list[NodeProto]:
 
 
 def pack(
-    holder: GraphProto | FunctionProto, nodes: Sequence[NodeProto | bytes], stretches: Sequence[Stretch] = ()
+    holder: GraphProto | FunctionProto, nodes: Sequence[NodeProto | bytes], stretches: Sequence[Stretch]
 ) -> list[bytes]:
-    """The nodes, a stretch each, as serialised messages of the holder's kind that hold nothing else."""
+    """The nodes as serialised messages of the holder's kind that hold nothing else: one for each stretch, one for all
+    if there are none."""
     tag = holder.DESCRIPTOR.fields_by_name["node"].number << 3 | BYTES
     packed = []
     starts = [stretch.start for stretch in stretches] or [0]
@@ -99,8 +112,8 @@ class GraphEdit:
 
     @property
     def packed(self) -> list[bytes]:
-        """The new node list, a stretch each, as serialised graphs or functions that hold nothing else. The plan must be
-        complete, and the nodes simple: to put them into a message together costs a fraction of copying one by one."""
+        """The new node list, packed. The plan must be complete, and the nodes simple: to put them into a message
+        together costs a fraction of copying one by one."""
         if not self._packed:
             self._packed = pack(self.graph, self.items, self.stretches)
         return self._packed

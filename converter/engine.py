@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto
 
     from onnx_convert.carrier import Imports, Options
-    from onnx_convert.edits import FunctionKey
+    from onnx_convert.edits import FunctionKey, Stretch
     from onnx_convert.registry import Crossing
     from onnx_convert.report import Step
     from onnx_convert.session import Session
-    from onnx_convert.stretches import Stretch
 
 # A subgraph that is at the target already, while the node that holds it is not. An adapter may put it into a graph of
 # its own making, whose nodes still have to be carried; the name of a graph means nothing, so it can hold the mark, one
@@ -314,12 +313,9 @@ class Engine:
         spelled = scope.spelled(node.output[0])
         if array is None or (spelled and legality.first_opset_of(spelled) > self.target[opsets.AI_ONNX]):
             return False
-        if scope.become_constant(node.output[0], array):
-            scope.edit.stretch.made.discard(node.output[0])
-        else:
+        if not scope.become_constant(node.output[0], array):
             constant = scope.share(array, f"{name_of(node)}/constant")
             self.session.used.add(constant)
-            scope.edit.stretch.used.add(constant)
             scope.edit.items.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
         self._work.lost += (*node.input, node.output[0])
         scope.edit.changed = True

@@ -25,14 +25,9 @@ if TYPE_CHECKING:
 def in_stretches(
     seen: View, *, check_type: bool = True, check: Callable[[bytes], None] | None = None
 ) -> GraphProto | None:
-    """The main graph of a long view, inferred as `strictly` does it, and each stretch checked; None where that has to
-    be done as a whole, be it that something is wrong."""
-    if len(seen.stretches) < 2 or seen.head.functions:
-        return None
-    try:
-        return stretches.inferred(*seen, partial(strictly, check_type=check_type), check)
-    except Exception:  # C++ errors come as several unrelated types
-        return None
+    """What `strictly` finds of a long view, stretch by stretch, each of which `check` is given too; without nodes. None
+    if it has to be found of the whole: more crosses than types, or something is wrong, which the whole then tells."""
+    return stretches.inferred(seen, partial(_infer, check_type=check_type, data_prop=True), check)
 
 
 def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
@@ -41,11 +36,16 @@ def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
     Inference takes some integers for shapes that are none, and fails where two of them are added: what passes without
     a look at elements is right.
     """
-    infer = partial(onnx.shape_inference.infer_shapes, serialised, check_type=check_type, strict_mode=True)
     try:
-        return infer(data_prop=True).graph
+        return _infer(serialised, check_type=check_type, data_prop=True)
     except Exception:  # C++ errors come as several unrelated types
-        return infer(data_prop=False).graph
+        return _infer(serialised, check_type=check_type, data_prop=False)
+
+
+def _infer(serialised: bytes, *, check_type: bool, data_prop: bool) -> GraphProto:
+    return onnx.shape_inference.infer_shapes(
+        serialised, check_type=check_type, strict_mode=True, data_prop=data_prop
+    ).graph
 
 
 def leniently(model: ModelProto) -> GraphProto:
@@ -62,12 +62,12 @@ def of_source(
     complain: Callable[[Exception], None],
     census: Census,
 ) -> GraphProto:
-    """The inferred main graph of a model.
+    """The inferred main graph of a model, without nodes if it is long.
 
     What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
     what inference finds itself counts. `complain` is told what is wrong even then.
     """
-    seen = view.of_model(model, None, read, census)
+    seen = view.of_source(model, read, census)
     found = in_stretches(seen, check_type=False)
     if found is not None:
         return found

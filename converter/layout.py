@@ -114,19 +114,19 @@ class Layout:
     def _edit(self, start: int, stop: int, trail: Trail) -> list[Piece] | None:
         tensor = TensorProto.FromString(self._bytes.read(start, stop))
         if self.file.is_placeholder(tensor):
-            bare, stretches, location = self.file.split(tensor)
+            bare, spans, location = self.file.split(tensor)
             self._spliced += len(tensor.external_data) - len(bare.external_data)
-            raw = _as_raw(tensor.data_type, stretches) if self._may_move(trail) else None
-            return self._outside(bare, raw) or [bare.SerializeToString(), *stretches, location]
+            raw = _as_raw(tensor.data_type, spans) if self._may_move(trail) else None
+            return self._outside(bare, raw) or [bare.SerializeToString(), *spans, location]
         if tensor.data_location != TensorProto.EXTERNAL:
             if not self._may_move(trail):
                 return None
-            stretches = [
+            spans = [
                 Span(self._bytes, at, end)
                 for tag, at, _, end in records(self._bytes, start, stop)
                 if tag in PAYLOAD_TAGS
             ]
-            return self._outside(tensor, _as_raw(tensor.data_type, stretches))
+            return self._outside(tensor, _as_raw(tensor.data_type, spans))
         if any(str(entry.value).startswith("\0") for entry in tensor.external_data):
             raise InternalError(f"tensor {tensor.name!r} is a placeholder of another file")
         if self.external is External.EMBED and tensor.data_type != TensorProto.STRING:
@@ -197,10 +197,10 @@ def embedded(tensor: TensorProto) -> TensorProto:
     return bare
 
 
-def _as_raw(data_type: int, stretches: list[Span]) -> list[Piece] | None:
+def _as_raw(data_type: int, spans: list[Span]) -> list[Piece] | None:
     """What raw_data would hold in place of these payload fields; None where there is no such thing."""
     values: dict[int, list[Piece]] = {}
-    for span in stretches:
+    for span in spans:
         for tag, _, start, stop in records(span.source, span.start, span.stop):
             values.setdefault(tag >> 3, []).append(Span(span.source, start, stop))
     bits = _BITS.get(data_type)
@@ -213,5 +213,5 @@ def _as_raw(data_type: int, stretches: list[Span]) -> list[Piece] | None:
         return pieces  # packed or not: little-endian numbers, one after the other
     if bits == 6:
         return None  # one element an entry there, four in three bytes here
-    numbers = np.array(getattr(TensorProto.FromString(joined(stretches)), _NAMES[number]))
+    numbers = np.array(getattr(TensorProto.FromString(joined(spans)), _NAMES[number]))
     return [numbers.astype(f"<u{max(bits // 8, 1)}").tobytes()]

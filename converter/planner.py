@@ -50,9 +50,7 @@ class Planner:
         self.session = Session(
             model.ir_version or 3, ir_version, Names(census.names), read, lambda: calls.names_in_use(model)
         )
-        self.simple = census.simple
-        self._operators = census.operators
-        self._stretches = census.stretches
+        self._census = census
         self.faults: list[Exception] = []  # what inference finds wrong with the source
         infer = partial(inference.of_source, model, read, self.faults.append, census)
         self.facts = Facts(infer, len(model.graph.node))
@@ -64,7 +62,8 @@ class Planner:
     def plan(self) -> ModelEdit:
         """The edit that carries the model to the target; where nodes were refused it leaves them as they are."""
         expanded = {key for key, f in self.functions.items() if irversion.of_function(f) > self.ir_version}
-        run = engine.Engine(self.session, self.target, self.options, self.functions, expanded, simple=self.simple)
+        simple = self._census.simple
+        run = engine.Engine(self.session, self.target, self.options, self.functions, expanded, simple=simple)
         kept = []
         for key in calls.callees_first(self.functions):
             if key not in expanded:
@@ -75,12 +74,12 @@ class Planner:
                     kept.append(scope.edit)
                     self._take(work)
         main = Scope(self.model.graph, self.session, self.facts, self.imports)
-        work = run.body(main, self._stretches)
+        work = run.body(main, self._census.stretches)
         self._take(work)
         training = [scope.edit for scope in self._training(run, main)]
         edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)
         self.rewrites = run.rewrites
-        edit.simple = self.simple and run.writes_simple_nodes
+        edit.simple = simple and run.writes_simple_nodes
         self.lost += work.lost
         self._sweep([main.edit, *edit.training], self.lost)
         self._refuse_conflicts()
@@ -154,7 +153,7 @@ class Planner:
 
     def _refuse_doubles(self) -> None:
         """A function may be called like an operator; which of the two its calls mean is nowhere said."""
-        called = {(opsets.normalise(domain), operator) for domain, operator in self._operators}
+        called = {(opsets.normalise(domain), operator) for domain, operator in self._census.operators}
         for domain, name, _ in self.functions:
             start, stop = self.imports.get(domain, 0), self.target.get(domain, 0)
             if start != stop and (domain, name) in called and opsets.history(name, domain):

@@ -293,7 +293,6 @@ class Scope:
                     known = type_of_elements(self.spelled(name))
                 if known is not None:
                     self.edit.value_info.append(ValueInfoProto(name=name, type=nameless(known)))
-                    self.edit.stretch.made.add(name)
 
     def keep_output_types(self) -> None:
         """Spells out the types of a subgraph's outputs: what holds it may need them more than inference finds now."""

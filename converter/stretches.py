@@ -2,140 +2,136 @@
 """A long graph is inferred and checked stretch by stretch, each with what the earlier ones found of the values it uses.
 
 As one piece it outgrows the processor's caches: for 100,000 nodes onnx needs half as long again as for ten times
-10,000, and several times the memory. A stretch finds what the whole graph would tell, because nothing crosses from one
-to the next but what a type says: no elements, of which inference knows those of axes and shapes, and no dimension that
-it gave a name itself.
+10,000, and several times the memory. A stretch finds what the whole graph would tell, because what inference knows
+beside types does not cross from one to the next: the elements of axes and shapes, and names of its own for dimensions.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from itertools import chain
+from typing import TYPE_CHECKING
 
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
 from onnx_convert.types import MADE_UP
-from onnx_convert.wire import BYTES, prefix
+from onnx_convert.view import with_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable
 
-LENGTH: Final = 4000  # nodes of the source, some 6 MB in the hands of onnx
-_GRAPH: Final = ModelProto.DESCRIPTOR.fields_by_name["graph"].number << 3 | BYTES
-
-
-class Stretch:
-    """Nodes in a row: where they begin in their list, the names of the values that they use, and of those they make."""
-
-    __slots__ = ("made", "start", "used")
-
-    def __init__(self, start: int = 0, used: Iterable[str] = (), made: Iterable[str] = ()) -> None:
-        self.start = start
-        self.used = set(used)
-        self.made = set(made)
-
-
-def with_nodes(head: ModelProto, *nodes: bytes) -> bytes:
-    """A serialised model with more nodes than its message has: a graph that is given in several parts is one."""
-    parts = [head.SerializeToString()]
-    for part in nodes:
-        parts += (prefix(_GRAPH, len(part)), part)
-    return b"".join(parts)
+    from onnx_convert.edits import Stretch
+    from onnx_convert.view import View
 
 
 def inferred(
-    head: ModelProto,
-    nodes: Sequence[bytes],
-    stretches: Sequence[Stretch],
-    infer: Callable[[bytes], GraphProto],
-    check: Callable[[bytes], None] | None = None,
+    seen: View, infer: Callable[[bytes], GraphProto], check: Callable[[bytes], None] | None = None
 ) -> GraphProto | None:
-    """The inferred graph, without nodes, of a model whose message `head` has none; None if more crosses from stretch to
-    stretch than a type says, or if two of them make the same value.
+    """The main graph of a long view, inferred, without nodes; the view is spent then. None if it is not long, or has to
+    be seen as a whole: more than types crosses, two stretches make one value, or `infer` or `check` raises, which are
+    given a serialised model for each stretch.
 
-    `nodes` are those of each stretch as a serialised graph. `infer` and `check` are given a model for each; what they
-    raise passes. A stretch may be said to use and make more than it does; what is missing is then found by `check`.
+    A stretch may be said to use and make more than it does: `check` finds out. Without one the stretches are believed.
     """
-    relay = _Relay(head.graph, stretches)
-    made: set[str] = set()
-    for stretch, own in zip(stretches, nodes, strict=True):
-        part = ModelProto(ir_version=head.ir_version, opset_import=head.opset_import)
-        relay.begin(part.graph, stretch)
-        body = infer(with_nodes(part, own))
-        if not relay.end(part.graph, body):
+    if len(seen.stretches) < 2 or seen.head.functions or not _is_told_once(seen.head.graph):
+        return None
+    relay = _Relay(seen)
+    for stretch, nodes in zip(seen.stretches, seen.nodes, strict=True):
+        if check is None and not relay.is_ready(stretch):
             return None
-        if check is not None:
-            check(with_nodes(part, own))
-            new = {value.name for value in body.value_info}.difference(stretch.used - stretch.made)
-            if not made.isdisjoint(new):
-                return None
-            made |= new
-    return relay.graph if relay.arrives() else None
+        part = with_nodes(relay.begin(stretch), nodes)
+        try:
+            if check is not None:
+                check(part)
+            body = infer(part)
+        except Exception:  # C++ errors come as several unrelated types
+            return None
+        made = stretch.made if check is None else {name for node in body.node for name in node.output[:]} - {""}
+        if not relay.end(body, made):
+            return None
+    return relay.whole()
 
 
 class _Relay:
     """Gives each stretch its share of the graph that they make together, and what earlier ones hand on."""
 
-    def __init__(self, graph: GraphProto, stretches: Sequence[Stretch]) -> None:
-        self.graph = graph
+    def __init__(self, seen: View) -> None:
+        self._head = seen.head
+        graph = seen.head.graph
         self._inputs = {value.name: value for value in graph.input}
         self._constants = {tensor.name: tensor for tensor in graph.initializer}
         self._stated = {value.name: value for value in graph.value_info}
-        self._outputs = {value.name: value for value in graph.output}
-        self._given = self._inputs.keys() | self._constants.keys()
-        self._wanted = set().union(*(stretch.used - stretch.made for stretch in stretches)) - self._given - {""}
+        self._outputs = {value.name: value for value in graph.output}  # that no stretch had yet
+        self._made = self._inputs.keys() | self._constants.keys()
+        self._wanted = set().union(*(stretch.used - stretch.made for stretch in seen.stretches)) - self._made
         self._handed_on: dict[str, ValueInfoProto] = {}
-        self._found_of_outputs: dict[str, ValueInfoProto] = {}
         self._found: list[bytes] = []
 
-    def begin(self, part: GraphProto, stretch: Stretch) -> None:
-        """Fills the graph around a stretch. What later ones want is an output, whose type inference has to find."""
-        given: set[str] = set() if self._found else self._given  # some may be used by none, or be outputs at once
-        lacks = stretch.used - stretch.made | given
-        part.name = self.graph.name
-        part.input.extend(self._inputs[name] for name in lacks & self._inputs.keys())
-        part.input.extend(self._handed_on[name] for name in lacks & self._handed_on.keys())
-        part.initializer.extend(self._constants[name] for name in lacks & self._constants.keys())
-        part.output.extend(self._outputs[name] for name in self._outputs.keys() & (stretch.made | given))
-        wanted = stretch.made & self._wanted - self._outputs.keys()
-        part.output.extend(self._stated.get(name) or ValueInfoProto(name=name) for name in wanted)
-        stated = self._stated.keys() & (stretch.made | lacks) - wanted - self._handed_on.keys()
-        part.value_info.extend(self._stated[name] for name in stated)
+    def is_ready(self, stretch: Stretch) -> bool:
+        """Whether earlier ones made all that a stretch uses; nodes need not be in order."""
+        return self._wanted.isdisjoint(stretch.used - stretch.made)
 
-    def end(self, part: GraphProto, body: GraphProto) -> bool:
-        """Takes what inference found of a stretch, and states it of outputs that are none of the graph; whether that is
-        all that the whole graph would tell."""
-        told = [value.SerializeToString() for value in body.output]
-        for index in reversed(range(len(told))):
-            value = ValueInfoProto.FromString(told[index])  # one of the body would keep all of that in memory
-            if value.name in self._outputs:
-                self._found_of_outputs[value.name] = value
-            elif value.type.WhichOneof("value"):
-                part.output[index].CopyFrom(value)
-            else:  # it went: who uses it nevertheless will not find it
-                del part.output[index]
-                continue
-            if value.name in self._stated:
-                body.value_info.append(value)
-            if value.name in self._wanted:
+    def begin(self, stretch: Stretch) -> ModelProto:
+        """The model around a stretch."""
+        lacks = stretch.used - stretch.made
+        if not self._found:
+            lacks |= self._made  # of what is given some may be used by nobody
+        part = ModelProto(ir_version=self._head.ir_version, opset_import=self._head.opset_import)
+        graph = part.graph
+        graph.name = self._head.graph.name
+        graph.input.extend(self._inputs[name] for name in lacks & self._inputs.keys())
+        graph.input.extend(self._handed_on[name] for name in lacks & self._handed_on.keys())
+        graph.initializer.extend(self._constants[name] for name in lacks & self._constants.keys())
+        graph.output.extend(self._outputs.pop(name) for name in stretch.made & self._outputs.keys())
+        stated = self._stated.keys() & (stretch.made | lacks)
+        graph.value_info.extend(self._stated[name] for name in stated if name not in self._handed_on)
+        return part
+
+    def end(self, body: GraphProto, made: set[str]) -> bool:
+        """Takes what inference found of a stretch that made these values; whether it is what the whole would tell."""
+        if not self._made.isdisjoint(made):
+            return False
+        self._made |= made
+        wanted = self._wanted & made
+        for value in chain(body.output, reversed(body.value_info)):  # most are made near the end
+            if not wanted:
+                break
+            if value.name in wanted:
                 if not _is_told_by_type(value):
                     return False
-                self._handed_on[value.name] = value
-        for field in ("name", "node", "input", "output", "initializer"):
+                self._handed_on[value.name] = _copy(value)
+                self._wanted.remove(value.name)
+                wanted.remove(value.name)
+        for field in ("name", "node", "input", "initializer"):
             body.ClearField(field)
         self._found.append(body.SerializeToString())
-        return not any(MADE_UP.encode() in data for data in (*told, self._found[-1]))
+        return MADE_UP.encode() not in self._found[-1]
 
-    def arrives(self) -> bool:
-        """Completes the graph by what was found of all stretches; whether nothing is missing."""
-        if self._outputs.keys() != self._found_of_outputs.keys():
-            return False
-        for name, value in self._found_of_outputs.items():
-            self._outputs[name].CopyFrom(value)
-        self.graph.ClearField("value_info")
-        self.graph.MergeFromString(b"".join(self._found))
-        return True
+    def whole(self) -> GraphProto | None:
+        """The graph that the stretches make together; None if one of its outputs is not made by any."""
+        if self._outputs:
+            return None
+        others = (value for name, value in self._stated.items() if name not in self._made)
+        self._found.append(GraphProto(value_info=others).SerializeToString())
+        graph = self._head.graph
+        for field in ("output", "value_info"):
+            graph.ClearField(field)
+        graph.MergeFromString(b"".join(self._found))
+        return graph
+
+
+def _is_told_once(graph: GraphProto) -> bool:
+    """Whether each statement of the graph is of another value."""
+    return all(len({value.name for value in values}) == len(values) for values in (graph.value_info, graph.output))
+
+
+def _copy(value: ValueInfoProto) -> ValueInfoProto:
+    """The value apart from what holds it, which is then not kept in memory."""
+    copy = ValueInfoProto()
+    copy.CopyFrom(value)
+    return copy
 
 
 def _is_told_by_type(value: ValueInfoProto) -> bool:
-    """Whether inference knows nothing of a value but its type: of lists and numbers it may know the elements."""
-    return value.type.tensor_type.HasField("shape") and len(value.type.tensor_type.shape.dim) > 1
+    """Whether inference knows nothing of a value but its type. It may know the elements of numbers and lists, with more
+    dimensions of size 1 too, and keeps them through a Cast."""
+    return len([dim for dim in value.type.tensor_type.shape.dim if dim.dim_value != 1]) > 1

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 from onnx import GraphProto
 
 from onnx_convert import opsets
-from onnx_convert.edits import function_key
+from onnx_convert.edits import STRETCH, Stretch, function_key
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.facts import name_of, subgraphs
-from onnx_convert.stretches import LENGTH, Stretch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,16 +44,16 @@ def examine(model: ModelProto, where: str) -> Census:
     """Goes through all nodes once. InvalidModelError names what is wrong."""
     census = Census()
     imports = _imports(model) or {opsets.AI_ONNX}  # IR versions 1 and 2 have none
-    made = _body(model.graph, (), imports, census, where, "", census.stretches)
+    made = _body(model.graph, (), imports, census, where, "")
     for training in model.training_info:
         for graph in (training.initialization, training.algorithm):
-            _body(graph, (made,), imports, census, where, "training/", [])
+            _body(graph, (made,), imports, census, where, "training/")
     defined = set()
     for function in model.functions:
         if function_key(function) in defined:
             raise InvalidModelError(f"function {function.name} is defined twice", where=where)
         defined.add(function_key(function))
-        _body(function, (), _imports(function), census, where, f"function {function.name}/", [])
+        _body(function, (), _imports(function), census, where, f"function {function.name}/")
     _read(model, census, where)
     return census
 
@@ -90,15 +89,9 @@ def _given(body: Body) -> list[str]:
 
 
 def _body(
-    body: Body,
-    outer: tuple[set[str], ...],
-    imports: set[str],
-    census: Census,
-    where: str,
-    path: str,
-    stretches: list[Stretch],
+    body: Body, outer: tuple[set[str], ...], imports: set[str], census: Census, where: str, path: str
 ) -> set[str]:
-    """The names that a body makes. The list takes its stretches."""
+    """The names that a body makes."""
     given = _given(body)
     seen = set(given)
     if len(seen) != len(given):
@@ -112,6 +105,7 @@ def _body(
     census.nodes += len(body.node)
     if isinstance(body, GraphProto):
         census.graphs.append(body)
+    is_main = isinstance(body, GraphProto) and not outer
     used: list[str] = []
     made: list[str] = []
     for index, node in enumerate(body.node, 1):
@@ -125,22 +119,23 @@ def _body(
         if holds[operator]:
             holders.append(node)
         inputs = node.input[:]  # an iterator costs more than a list
-        used += inputs
         for name in inputs:
             if name not in seen and not any(name in around for around in outer):
                 early.append((node, name))
         outputs = node.output[:]
-        made += outputs
         for name in outputs:
             if name not in seen:
                 seen.add(name)
             elif name:
                 raise InvalidModelError(f"{path}{name!r} is made twice, by {_shown(node)} too", where=where)
-        if index % LENGTH == 0:
-            stretches.append(Stretch(index - LENGTH, used, made))
-            used, made = [], []
+        if is_main:
+            used += inputs
+            made += outputs
+            if index % STRETCH == 0:
+                census.stretches.append(Stretch(index - STRETCH, used, made))
+                used, made = [], []
     if used or made:
-        stretches.append(Stretch(LENGTH * len(stretches), used, made))
+        census.stretches.append(Stretch(STRETCH * len(census.stretches), used, made))
     names |= seen
     census.operators.update(holds)
     if early:
@@ -151,7 +146,7 @@ def _body(
             raise InvalidModelError(f"{path}{name!r}, an output, is not made anywhere", where=where)
     for node in holders:
         for _, _, graph in subgraphs(node):
-            _body(graph, (*outer, seen), imports, census, where, f"{path}{node.name or node.op_type}/", [])
+            _body(graph, (*outer, seen), imports, census, where, f"{path}{node.name or node.op_type}/")
     return seen
 
 
@@ -160,18 +155,23 @@ def _explain(body: Body, early: Iterable[tuple[NodeProto, str]], made: set[str],
     for node, name in early:
         if name not in made:
             raise InvalidModelError(f"{path}{name!r}, an input of {_shown(node)}, is not made anywhere", where=where)
-    waiting = list(body.node)
-    ready = made - {output for node in waiting for output in node.output}
-    while waiting:
-        stuck = []
-        for node in waiting:
-            if all(not name or name in ready or name not in made for name in node.input):
-                ready.update(node.output)
-            else:
-                stuck.append(node)
-        if len(stuck) == len(waiting):
-            raise InvalidModelError(f"{path}the graph has a cycle through {_shown(stuck[0])}", where=where)
-        waiting = stuck
+    nodes = list(body.node)
+    makers = {name: index for index, node in enumerate(nodes) for name in node.output if name}
+    needs = [{makers[name] for name in node.input if name in makers} for node in nodes]
+    users: list[list[int]] = [[] for _ in nodes]
+    for index, others in enumerate(needs):
+        for other in others:
+            users[other].append(index)
+    ready = [index for index, others in enumerate(needs) if not others]
+    while ready:
+        done = ready.pop()
+        for index in users[done]:
+            needs[index].discard(done)
+            if not needs[index]:
+                ready.append(index)
+    stuck = next((node for node, others in zip(nodes, needs, strict=True) if others), None)
+    if stuck is not None:
+        raise InvalidModelError(f"{path}the graph has a cycle through {_shown(stuck)}", where=where)
 
 
 def _shown(node: NodeProto) -> str:

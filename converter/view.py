@@ -15,26 +15,26 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto,
 from onnx_convert import constants, opsets
 from onnx_convert.edits import function_key, pack, stamp
 from onnx_convert.facts import subgraphs
-from onnx_convert.stretches import with_nodes
+from onnx_convert.wire import BYTES, prefix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from onnx import FunctionProto
 
-    from onnx_convert.edits import GraphEdit, ModelEdit
-    from onnx_convert.stretches import Stretch
+    from onnx_convert.edits import GraphEdit, ModelEdit, Stretch
     from onnx_convert.structure import Census
 
     Body = GraphProto | FunctionProto
 
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
 LIFTED: Final = "onnx_convert.view.{}"
+_GRAPH: Final = ModelProto.DESCRIPTOR.fields_by_name["graph"].number << 3 | BYTES
 
 
 class View(NamedTuple):
-    """A view of a whole model. Where its nodes are simple they stand beside it, a stretch each: serialised graphs that
-    hold nothing else."""
+    """A view of a whole model. If all its nodes are simple (see `opsets.is_simple`), they stand beside the message that
+    holds the rest, as serialised graphs, one for each stretch."""
 
     head: ModelProto
     nodes: Sequence[bytes] = ()
@@ -59,7 +59,7 @@ class _Builder:
         return name
 
     def graph(self, target: GraphProto, source: GraphProto, edit: GraphEdit | None, *, main: bool) -> None:
-        """Copies a graph, the main one without its nodes."""
+        """Copies a graph, the main one without its nodes, which may stand beside it."""
         target.name = source.name
         target.input.extend(source.input)
         refined = {value.name: value for value in edit.refined} if edit else {}
@@ -209,11 +209,32 @@ def _filled(output: str, dtype: int, dims: list[int]) -> list[NodeProto]:
     ]
 
 
-def of_model(
-    model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto], census: Census
-) -> View:
-    """The view of a model, as it is or as it will be after an edit."""
-    simple = edit.simple if edit else census.simple
+def with_nodes(head: ModelProto, *nodes: bytes) -> bytes:
+    """A serialised model with more nodes than its message has: a graph that is given in several parts is one."""
+    parts = [head.SerializeToString()]
+    for part in nodes:
+        parts += (prefix(_GRAPH, len(part)), part)
+    return b"".join(parts)
+
+
+def of_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], census: Census) -> View:
+    """The view of a model as it is."""
+    head = _head(model, None, read, simple=census.simple)
+    if not census.simple:
+        return View(head)
+    return View(head, pack(model.graph, model.graph.node, census.stretches), census.stretches)
+
+
+def of_result(model: ModelProto, edit: ModelEdit, read: Callable[[TensorProto], TensorProto]) -> View:
+    """The view of a model as it will be after an edit."""
+    head = _head(model, edit, read, simple=edit.simple)
+    return View(head, edit.graph.packed, edit.graph.stretches) if edit.simple else View(head)
+
+
+def _head(
+    model: ModelProto, edit: ModelEdit | None, read: Callable[[TensorProto], TensorProto], *, simple: bool
+) -> ModelProto:
+    """A view's message, of a main graph without nodes if these are simple."""
     builder = _Builder(read)
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=edit.ir_version if edit else model.ir_version or 3)
@@ -236,11 +257,7 @@ def of_model(
         stamp(view, edit.opsets, edit.graph)
     if not view.opset_import:
         view.opset_import.add(domain="", version=1)  # IR versions 1 and 2 have no imports
-    if not simple:
-        return View(view)
-    if graph is not None:
-        return View(view, graph.packed, graph.stretches)
-    return View(view, pack(model.graph, model.graph.node, census.stretches), census.stretches)
+    return view
 
 
 def function_body(

@@ -8,11 +8,12 @@ from typing import Any
 
 import onnx
 import pytest
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, helper
 from texts import model
 
 import onnx_convert
 from onnx_convert import checks, inference, stretches, structure, view
+from onnx_convert.edits import GraphEdit, Stretch
 from onnx_convert.view import View
 
 OPSET = 17
@@ -20,14 +21,14 @@ OPSET = 17
 
 @pytest.fixture
 def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether it could be done stretch by stretch, each time that it was tried."""
+    """Whether a view could be inferred stretch by stretch, each time that one had several."""
     found: list[bool] = []
     inferred = stretches.inferred
 
-    def noting(*given: Any) -> GraphProto | None:
-        found.append(False)
-        answer = inferred(*given)
-        found[-1] = answer is not None
+    def noting(seen: View, *given: Any) -> GraphProto | None:
+        answer = inferred(seen, *given)
+        if len(seen.stretches) > 1:
+            found.append(answer is not None)
         return answer
 
     monkeypatch.setattr(stretches, "inferred", noting)
@@ -36,8 +37,8 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def cut(source: ModelProto, length: int, monkeypatch: pytest.MonkeyPatch) -> View:
     """The view of a model in stretches of so many nodes."""
-    monkeypatch.setattr(structure, "LENGTH", length)
-    return view.of_model(source, None, lambda tensor: tensor, structure.examine(source, "model"))
+    monkeypatch.setattr(structure, "STRETCH", length)
+    return view.of_source(source, lambda tensor: tensor, structure.examine(source, "model"))
 
 
 def types(graph: GraphProto) -> dict[str, TypeProto]:
@@ -56,14 +57,8 @@ ALONE = {
                                             { a = Relu(x) b = Neg(a) c = Add(a, b) }""",
     "constants": """(float[2,3] x) => (float[1,2,3] y, float[3,2] z) <int64[1] axes = {0}, int64[2] shape = {3, 2}>
                     { a = Relu(x) y = Unsqueeze(a, axes) b = Neg(a) z = Reshape(b, shape) }""",
-    "an input that is an output": """(float[2,3] x, float[4] n) => (float[2,3] z, float[4] n)
-                                     { a = Relu(x) b = Neg(a) z = Abs(b) }""",
-    "a constant that is an output": """(float[2,3] x) => (float[2,3] z, float[1] k) <float[1] k = {1}>
-                                       { a = Relu(x) b = Neg(a) z = Abs(b) }""",
-    "outputs left out": """(float[2,3,4] x, float[3] s) => (float[2,3,4] z)
-                           { a = Relu(x) b, , = LayerNormalization(a, a) c = Neg(b) z = Add(c, a) }""",
-    "a vector within a stretch": """(float[2,3] x) => (float[3,2] z)
-                                    { s = Shape(x) a = Expand(x, s) b = Neg(a) z = Transpose(b) }""",
+    "outputs left out": """(float[2,3,4] x) => (float[2,3,4] z)
+        { a = Relu(x) b, , = LayerNormalization(a, a) c, , = LayerNormalization(b, b) z = Add(c, a) }""",
 }  # fmt: skip
 
 
@@ -77,15 +72,23 @@ def test_a_stretch_finds_what_the_whole_tells(
     findings, found = checks.find(seen)
     assert not findings and found is not None
     assert types(found) == types(whole)
-    assert outcomes == ([length > 1] if "Shape" in graph else [True])
+    unchecked = inference.in_stretches(cut(model(graph, OPSET), length, monkeypatch), check_type=False)
+    assert unchecked is not None
+    assert types(unchecked) == types(whole)
+    assert outcomes == [True, True]
 
 
+SHAPE = "(float[2,3] x) => (float[3,2] z) { s = Shape(x) a = Expand(x, s) b = Neg(a) z = Transpose(b) }"
 TOGETHER = {
-    "a shape": "(float[2,3] x, float[6] y) => (float[?,?] z) { s = Shape(x) z = Reshape(y, s) }",
+    "a shape": SHAPE,
     "a number": "(float[2,3] x) => (int64 z) { s = Size(x) z = Neg(s) }",
     "a vector of which nobody knows the elements": "(float[2] x) => (float[2] z) { a = Relu(x) z = Neg(a) }",
     "a dimension without a name": "(float[?,3] x) => (float[?,3] z) { a = Relu(x) z = Neg(a) }",
     "a dimension that inference names": "(float[2,3] x) => (float[2,K] z) { a = NonZero(x) z = Cast<to = 1>(a) }",
+    "an input that is an output": "(float[2,3] x) => (float[2,3] z, float[2,K] x) { a = Relu(x) z = Add(a, x) }",
+    "a constant that is an output": """(float[2,3] x) => (float[2,3] z, float[K] k) <float[3] k = {1, 2, 3}>
+                                       { a = Relu(x) z = Add(a, k) }""",
+    "an output with one": "(float[2,3] x) => (int64[2,?] z) { a = Relu(x) z = NonZero(a) }",
     "a sequence": "(float[2,3] x) => (float[2,3] z) <int64 i = {0}> { a = SequenceConstruct(x) z = SequenceAt(a, i) }",
 }
 
@@ -102,41 +105,84 @@ def test_what_a_type_does_not_tell_keeps_stretches_together(
     assert types(found) == types(whole)
 
 
-def test_what_is_stated_of_a_value_counts_in_its_own_stretch(
-    outcomes: list[bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a value that is handed on too little may be stated, and of one that nobody makes anything."""
-    source = model("(float[N,3] x) => (float[2,3] z) { a = Relu(x) b = Neg(a) c = Abs(b) z = Exp(c) }", OPSET)
-    for name, rows in (("a", 2), ("b", "M"), ("nobody", 7)):
-        source.graph.value_info.append(onnx.helper.make_tensor_value_info(name, 1, [rows, 3]))
+def test_a_shape_within_a_stretch(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    findings, _ = checks.find(cut(model(SHAPE, OPSET), 2, monkeypatch))
+    assert not findings and outcomes == [True]
+
+
+@pytest.mark.parametrize("dtype", ["INT64", "FLOAT", "UINT8"])
+def test_a_shape_of_higher_rank(dtype: str, outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inference follows its elements there too, whatever their type."""
+    graph = f"""(float[2,3] x, float[6] y) => (float[N,M] z) <int64[1] p = {{0}}>
+        {{ s = Shape(x) a = Cast<to = {TensorProto.DataType.Value(dtype)}>(s) b = Unsqueeze(a, p)
+           c = Squeeze(b, p) d = Cast<to = {TensorProto.INT64}>(c) z = Reshape(y, d) }}"""
+    findings, found = checks.find(cut(model(graph, OPSET), 3, monkeypatch))
+    assert outcomes == [False]
+    assert not findings and found is not None
+    assert [dim.dim_value for dim in types(found)["z"].tensor_type.shape.dim] == [2, 3]
+
+
+@pytest.mark.parametrize("field", ["value_info", "output"])
+def test_what_is_stated_twice(field: str, outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    source = model(CHAIN, OPSET)
+    for rows in (3, 2):
+        getattr(source.graph, field).append(helper.make_tensor_value_info("b", 1, [rows, 3]))
     seen = cut(source, 1, monkeypatch)
-    whole = types(inference.strictly(seen.serialised()))
+    assert checks.find(seen)[0] == checks.find(View(seen.head, seen.nodes))[0]
+    assert outcomes == [False]
+
+
+def test_nodes_that_are_not_in_order(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is stated of an output is known before the output is made."""
+    graph = "(float[2,3] x) => (float[P,Q] z, float[2,3] l) { c = Cast<to = 1>(l) d = Neg(c) l = Relu(x) z = Neg(l) }"
+    seen = cut(model(graph, OPSET), 2, monkeypatch)
+    assert inference.in_stretches(seen, check_type=False) is None
+    assert outcomes == [False]
+
+
+def test_functions_keep_a_graph_together(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody calls this one, and nobody could."""
+    source = model(CHAIN, OPSET)
+    broken = source.functions.add(name="f", domain="local", input=["x"], output=["y"])
+    broken.opset_import.add(domain="", version=OPSET)
+    broken.node.add(op_type="Relu", input=["x"], output=["y"]).attribute.add(name="nonsense", type=2, i=1)
+    findings, _ = checks.find(cut(source, 1, monkeypatch))
+    assert findings and outcomes == [False]
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_what_is_stated_of_a_value(length: int, outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Less or more of one that is handed on, and of an input; anything of one that nobody makes."""
+    source = model("(float[N,3] x) => (float[2,3] z) { a = Relu(x) b = Neg(a) c = Abs(b) z = Exp(c) }", OPSET)
+    for name, rows in (("x", "L"), ("a", 2), ("b", "M"), ("nobody", 7)):
+        source.graph.value_info.append(helper.make_tensor_value_info(name, 1, [rows, 3]))
+    seen = cut(source, length, monkeypatch)
+    whole = inference.strictly(seen.serialised())
     found = inference.in_stretches(seen)
     assert outcomes == [True] and found is not None
-    assert types(found) == {name: kind for name, kind in whole.items() if name != "nobody"}
+    assert {value.name: value.type for value in found.value_info} == {v.name: v.type for v in whole.value_info}
+    assert len(found.value_info) == len({value.name for value in found.value_info})
 
 
 # ---- what is wrong, as if a rewrite had done it: the stretches are those of the sound model
 
+FAULTY = CHAIN.replace("=> (", "=> (float[2,3] b, ").replace(") {", ") <float[1] k = {1}> {")
 Nodes = list[list[NodeProto]]  # of each stretch
 
 
-def absolute(name: str) -> NodeProto:
-    return NodeProto(op_type="Abs", input=["x"], output=[name])
+def adds(*new: tuple[int, str, str]) -> Callable[[Nodes], None]:
+    """Nodes more: in which stretch, what they use and what they make."""
 
-
-def without(name: str) -> Callable[[Nodes], None]:
     def change(nodes: Nodes) -> None:
-        for own in nodes:
-            own[:] = [node if name not in node.output else absolute("new") for node in own]
+        for index, used, made in new:
+            nodes[index].append(NodeProto(op_type="Abs", input=[used], output=[made]))
 
     return change
 
 
-def twice(name: str) -> Callable[[Nodes], None]:
+def lacks(index: int) -> Callable[[Nodes], None]:
     def change(nodes: Nodes) -> None:
-        nodes[1] += [absolute(name)] if name == "new" else []
-        nodes[3] += [absolute(name)]
+        del nodes[index][:]
 
     return change
 
@@ -145,12 +191,11 @@ def swapped(nodes: Nodes) -> None:
     nodes[1], nodes[2] = nodes[2], nodes[1]
 
 
-def of_other_type(nodes: Nodes) -> None:
-    nodes[1][0].op_type = "Not"
+def of_type(index: int, operator: str) -> Callable[[Nodes], None]:
+    def change(nodes: Nodes) -> None:
+        nodes[index][0].op_type = operator
 
-
-def of_other_rank(nodes: Nodes) -> None:
-    nodes[0][0].op_type = "Shape"
+    return change
 
 
 def with_attribute(nodes: Nodes) -> None:
@@ -160,32 +205,42 @@ def with_attribute(nodes: Nodes) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (without("b"), "topologically sorted"),
-        (without("d"), "topologically sorted"),
-        (without("z"), "Graph output 'z'"),
-        (swapped, "topologically sorted"),
-        (twice("b"), "single static assignment"),
-        (twice("new"), "single static assignment"),
-        (of_other_type, "unsupported type"),
-        (of_other_rank, "InferenceError"),
-        (with_attribute, "nonsense"),
+        pytest.param(lacks(2), "topologically sorted", id="not made"),
+        pytest.param(lacks(3), "topologically sorted", id="not made, used at once"),
+        pytest.param(lacks(4), "Graph output 'z'", id="output not made"),
+        pytest.param(lacks(1), "topologically sorted", id="output not made, used"),
+        pytest.param(swapped, "topologically sorted", id="made too late"),
+        pytest.param(adds((1, "a", "new"), (3, "c", "new")), "single static assignment", id="new, twice"),
+        pytest.param(adds((3, "c", "a")), "single static assignment", id="handed on, twice"),
+        pytest.param(adds((1, "a", "d")), "single static assignment", id="not handed on, twice"),
+        pytest.param(adds((1, "a", "z")), "single static assignment", id="output, before"),
+        pytest.param(adds((3, "c", "b")), "single static assignment", id="output, again"),
+        pytest.param(adds((3, "c", "x")), "single static assignment", id="input, again"),
+        pytest.param(adds((3, "c", "k")), "single static assignment", id="constant, again"),
+        pytest.param(of_type(1, "Not"), "unsupported type", id="dtype"),
+        pytest.param(of_type(0, "Shape"), "InferenceError", id="rank"),
+        pytest.param(with_attribute, "nonsense", id="attribute"),
     ],
-    ids=["not made", "not made, used at once", "output not made", "made too late", "of the source, twice", "new, twice",
-         "dtype", "rank", "attribute"],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_found(
     change: Callable[[Nodes], None], says: str, outcomes: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = "(float[2,3] x) => (float[2,3] z) { a = Relu(x) b = Neg(a) c = Add(a, b) d = Softmax(c) z = Mul(d, a) }"
-    source = model(graph, OPSET)
+    source = model(FAULTY, OPSET)
     sound = cut(source, 1, monkeypatch)
     nodes = [[node] for node in source.graph.node]
     change(nodes)
     faulty = View(sound.head, [GraphProto(node=own).SerializeToString() for own in nodes], sound.stretches)
     findings, _ = checks.find(faulty)
-    assert findings and outcomes == [False]
+    assert outcomes == [False]
     assert any(says in finding for finding in findings)
     assert checks.find(View(faulty.head, faulty.nodes))[0] == findings
+
+
+def test_an_output_that_is_in_no_stretch(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = cut(model(CHAIN, OPSET), 2, monkeypatch)
+    seen.stretches[-1].made.remove("z")
+    assert not checks.find(seen)[0]
+    assert outcomes == [False]
 
 
 def test_an_input_that_nobody_uses_is_checked_too(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,36 +250,68 @@ def test_an_input_that_nobody_uses_is_checked_too(outcomes: list[bool], monkeypa
     assert findings and outcomes == [False]
 
 
-# ---- in a conversion
+# ---- in a conversion: what was done in stretches, the inference of the source, the check of the result
 
-LONG = {
-    "rewritten": (12, 13, """(float[2,3,4] x) => (float[2,3,4] z)
+TWICE = "Upsample<scales = [1.0, 1.0, 2.0, 2.0]>"
+CONVERSIONS = {
+    "rewritten": (12, 13, "refuse", [True, True], """(float[2,3,4] x) => (float[2,3,4] z)
         { a = Relu(x) b = Softmax<axis = 1>(a) c = Neg(b) z = Add(c, a) }"""),
-    "axes become attributes": (13, 12, """(float[2,3] x) => (float[2,3] z) <int64[1] p = {0}, int64[1] q = {1}>
+    "axes become attributes": (13, 12, "refuse", [True, True],
+        """(float[2,3] x) => (float[2,3] z) <int64[1] p = {0}, int64[1] q = {1}>
         { a = Unsqueeze(x, p) b = Squeeze(a, p) c = Unsqueeze(b, q) d = Squeeze(c, q) z = Relu(d) }"""),
-    "axes that are computed go": (13, 12, """(float[2,3] x) => (float[2,3] z) <int64[1] p = {0}, int64[1] q = {1}>
+    "axes that are computed go": (13, 12, "refuse", [False, True],
+        """(float[2,3] x) => (float[2,3] z) <int64[1] p = {0}, int64[1] q = {1}>
         { a = Neg(x) one = Add(p, q) b = Unsqueeze(a, one) c = Abs(b) d = Squeeze(c, one) z = Relu(d) }"""),
-    "cast": (14, 12, "(int8[2,3] x) => (int8[2,3] z) { a = Add(x, x) b = Mul(a, x) z = Sub(b, a) }"),
-    "IR version 3": (13, 8, """(float[2,3,4] x) => (float[2,3,4] z)
-        { a = Clip(x) b = Softmax<axis = 1>(a) z = Relu(b) }"""),
+    "cast": (14, 12, "cast", [True, True],
+        "(int8[2,3] x) => (int8[2,3] z) { a = Add(x, x) b = Mul(a, x) z = Sub(b, a) }"),
+    "a type that the source does not take": (13, 12, "cast", [True, True],
+        "(int32[2,3] x) => (int32[2,3] z) { a = Relu(x) b = Neg(a) z = Abs(b) }"),
+    "IR version 3": (13, 8, "refuse", [True, True],
+        "(float[2,3,4] x) => (float[2,3,4] z) { a = Clip(x) b = Softmax<axis = 1>(a) z = Relu(b) }"),
+    "a value becomes a constant": (14, 13, "refuse", [True, True],
+        """(float[2,2] x) => (float[2,2] z) <int8[2,2] q = {1, 2, 3, 4}>
+        { two = Add(q, q) a = Cast<to = 1>(two) b = Add(a, x) z = Neg(b) }"""),
+    "an output becomes one": (14, 13, "refuse", [True, True],
+        """(float[2,2] x) => (float[2,2] z, int8[2,2] two) <int8[2,2] q = {1, 2, 3, 4}>
+        { two = Add(q, q) a = Abs(x) b = Cast<to = 1>(two) z = Add(a, b) }"""),
+    "types are written down": (7, 6, "refuse", [False, True], f"""(float[1,C,H,W] x) => (float[1,C,K,L] f)
+        {{ a = {TWICE}(x) b = {TWICE}(a) c = {TWICE}(b) d = {TWICE}(c) e = {TWICE}(d) f = {TWICE}(e) }}"""),
+    "nodes that need a look inside": (14, 6, "refuse", [False], """(float[2,3,3] x) => (int64[N,3] z)
+        { a = Relu(x) b = Neg(a) c = NonZero(b) z = Transpose(c) }"""),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("start", "stop", "graph"), LONG.values(), ids=LONG)
+@pytest.mark.parametrize(("start", "stop", "kind", "done", "graph"), CONVERSIONS.values(), ids=CONVERSIONS)
 @pytest.mark.parametrize("length", [1, 2])
 def test_a_conversion_is_the_same(
-    start: int, stop: int, graph: str, length: int, outcomes: list[bool], monkeypatch: pytest.MonkeyPatch
+    start: int,
+    stop: int,
+    kind: str,
+    done: list[bool],
+    graph: str,
+    length: int,
+    outcomes: list[bool],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = model(graph, start)
-    whole = onnx_convert.convert(source, to=stop, types="cast")
+
+    def outcome() -> Any:
+        try:
+            conversion = onnx_convert.convert(source, to=stop, types=kind)
+        except onnx_convert.RefusedError as error:
+            return error.refusals, error.nearest
+        return conversion.model, conversion.report.steps, conversion.report.warnings
+
+    whole = outcome()
     assert not outcomes
-    monkeypatch.setattr(structure, "LENGTH", length)
-    found = onnx_convert.convert(source, to=stop, types="cast")
-    assert any(outcomes)
-    assert found.model == whole.model
-    assert found.report.steps == whole.report.steps
+    monkeypatch.setattr(structure, "STRETCH", length)
+    assert outcome() == whole
+    assert outcomes == done
 
 
-def test_a_short_graph_is_one_stretch(outcomes: list[bool]) -> None:
-    onnx_convert.convert(model(CHAIN.replace("Softmax(", "Softmax<axis = 0>("), 12), to=13)
-    assert not outcomes
+def test_a_plan_adds_nothing_to_the_stretches_of_the_source() -> None:
+    stretch = Stretch(0, ["x"], ["y"])
+    edit = GraphEdit(GraphProto(), [])
+    edit.begin(stretch)
+    edit.stretch.used.add("constant")
+    assert stretch.used == {"x"}

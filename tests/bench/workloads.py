@@ -144,7 +144,7 @@ def rewrite(nodes: str, rounds: str, with_cpp: str) -> dict[str, float]:
 
 def scaling(nodes: str, rounds: str) -> dict[str, float]:
     """The same nodes in one model and in ten, all results kept: as much work on as much data. Beside it what one strict
-    inference of them costs, which finds less at hand in a large model."""
+    inference of them costs, which outgrows the caches in a large model."""
     ten = [chain(int(nodes), 12, softmax=True) for _ in range(10)]
     one = chain(10 * int(nodes), 12, softmax=True)
     return medians(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fuzz.test_alike import outcome, several
+from fuzz.outcomes import outcome, several
 from fuzz.trials import make
 from onnx_convert import stretches, structure
 
@@ -26,12 +26,12 @@ def test_more_stretches(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
-    went = []
+    results = []
     inferred = stretches.inferred
 
-    def noting(*given: Any) -> Any:
-        answer = inferred(*given)
-        went.append(answer is not None)
+    def noting(view: Any, infer: Any, check: Any = None) -> Any:
+        answer = inferred(view, infer, check)
+        results.append(check is not None and answer is not None)
         return answer
 
     monkeypatch.setattr(stretches, "inferred", noting)
@@ -39,8 +39,8 @@ def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
         trial = make(seed)
         for model in filter(None, (trial.disguised().model, several(trial)) if trial else ()):
             found = []
-            for length in (stretches.LENGTH, 1, 3):
-                monkeypatch.setattr(structure, "LENGTH", length)
+            for length in (1000, 1, 3):
+                monkeypatch.setattr(structure, "STRETCH", length)
                 found.append(outcome(model, trial))
             assert found[0] == found[1] == found[2], f"seed {seed}: {trial}"
-    assert sum(went) > len(seeds) // 10
+    assert any(results)
