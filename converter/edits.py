@@ -28,14 +28,15 @@ STRETCH: Final = 4000  # nodes of the source, some 6 MB in the hands of onnx
 
 
 class Stretch:
-    """Nodes in a row: where they begin in their list, the names of the values that they use, and of those they make."""
+    """Nodes in a row: where they begin in their list, and the names of all values that they use and make. Of nodes that
+    were replaced or dropped there may be some that they do not use or make any more."""
 
     __slots__ = ("made", "start", "used")
 
     def __init__(self, start: int = 0, used: Iterable[str] = (), made: Iterable[str] = ()) -> None:
         self.start = start
-        self.used = set(used)
-        self.made = set(made) - {""}  # an output that is left out
+        self.used = set(used) - {""}  # what is left out is no value
+        self.made = set(made) - {""}
 
 
 def messages(nodes: Iterable[NodeProto | bytes]) -> list[NodeProto]:

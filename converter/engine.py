@@ -283,6 +283,7 @@ class Engine:
         used: set[str] = set()
         carried.nodes = nodes = edits.messages(carried.nodes)
         for node in nodes:
+            scope.edit.stretch.made.update(node.output)
             ending = self.carrier.ending(node)
             if ending.plain and opsets.AI_ONNX in scope.imports:
                 used.update(node.input)
@@ -316,6 +317,7 @@ class Engine:
         if not scope.become_constant(node.output[0], array):
             constant = scope.share(array, f"{name_of(node)}/constant")
             self.session.used.add(constant)
+            scope.edit.stretch.used.add(constant)
             scope.edit.items.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
         self._work.lost += (*node.input, node.output[0])
         scope.edit.changed = True

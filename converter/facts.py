@@ -21,7 +21,7 @@ _OWN_NUMBERS: Final = frozenset(NodeProto.DESCRIPTOR.fields_by_name[field].numbe
 
 class Facts:
     """Types by value name. `load` gives the inferred graph: a view whose nodes are those of the source graph, perhaps
-    with a few more in front; without nodes if none has a subgraph. `size` is the number of the source graph's nodes."""
+    with a few more in front, or none if none has a subgraph. `size` is the number of the source graph's nodes."""
 
     def __init__(self, load: Callable[[], GraphProto | None], size: int = 0) -> None:
         self._load: Callable[[], GraphProto | None] | None = load

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def in_stretches(
     seen: View, *, check_type: bool = True, check: Callable[[bytes], None] | None = None
 ) -> GraphProto | None:
-    """What `strictly` finds of a long view, stretch by stretch, each of which `check` is given too; without nodes. None
-    if it has to be found of the whole: more crosses than types, or something is wrong, which the whole then tells."""
+    """What inference finds of a long view with a look at elements, stretch by stretch, each of which `check` is given
+    too; without nodes. None if that has to be found of the whole, which also tells what is wrong."""
     return stretches.inferred(seen, partial(_infer, check_type=check_type, data_prop=True), check)
 
 
@@ -62,7 +62,7 @@ def of_source(
     complain: Callable[[Exception], None],
     census: Census,
 ) -> GraphProto:
-    """The inferred main graph of a model, without nodes if it is long.
+    """The inferred main graph of a model; it may be without nodes if they are simple.
 
     What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
     what inference finds itself counts. `complain` is told what is wrong even then.

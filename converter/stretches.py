@@ -2,8 +2,8 @@
 """A long graph is inferred and checked stretch by stretch, each with what the earlier ones found of the values it uses.
 
 As one piece it outgrows the processor's caches: for 100,000 nodes onnx needs half as long again as for ten times
-10,000, and several times the memory. A stretch finds what the whole graph would tell, because what inference knows
-beside types does not cross from one to the next: the elements of axes and shapes, and names of its own for dimensions.
+10,000, and several times the memory. Beside types inference knows the elements of axes and shapes, and dimensions by
+names that it makes up. Where these might cross from a stretch to the next, the graph is seen as a whole.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 def inferred(
     seen: View, infer: Callable[[bytes], GraphProto], check: Callable[[bytes], None] | None = None
 ) -> GraphProto | None:
-    """The main graph of a long view, inferred, without nodes; the view is spent then. None if it is not long, or has to
-    be seen as a whole: more than types crosses, two stretches make one value, or `infer` or `check` raises, which are
-    given a serialised model for each stretch.
+    """The main graph of a long view, inferred stretch by stretch, without nodes; the view is spent if one is returned.
+    None if the view is not long, has functions, or has to be seen as a whole.
 
-    A stretch may be said to use and make more than it does: `check` finds out. Without one the stretches are believed.
+    `infer` and `check` are given each stretch as a serialised model; what they raise is left for the whole to tell.
+    With a `check` a stretch may say that it uses or makes more than it does; without one it is believed.
     """
     if len(seen.stretches) < 2 or seen.head.functions or not _is_told_once(seen.head.graph):
         return None
@@ -72,9 +72,9 @@ class _Relay:
 
     def begin(self, stretch: Stretch) -> ModelProto:
         """The model around a stretch."""
-        lacks = stretch.used - stretch.made
+        lacks = stretch.used & self._made
         if not self._found:
-            lacks |= self._made  # of what is given some may be used by nobody
+            lacks = self._made.copy()  # what is given may be used by nobody, and is to be checked too
         part = ModelProto(ir_version=self._head.ir_version, opset_import=self._head.opset_import)
         graph = part.graph
         graph.name = self._head.graph.name
@@ -107,7 +107,8 @@ class _Relay:
         return MADE_UP.encode() not in self._found[-1]
 
     def whole(self) -> GraphProto | None:
-        """The graph that the stretches make together; None if one of its outputs is not made by any."""
+        """The graph that the stretches make together, with what is stated of other values; None if one of its outputs
+        is not made by any."""
         if self._outputs:
             return None
         others = (value for name, value in self._stated.items() if name not in self._made)
@@ -121,7 +122,8 @@ class _Relay:
 
 def _is_told_once(graph: GraphProto) -> bool:
     """Whether each statement of the graph is of another value."""
-    return all(len({value.name for value in values}) == len(values) for values in (graph.value_info, graph.output))
+    fields = (graph.initializer, graph.value_info, graph.output)
+    return all(len({item.name for item in items}) == len(items) for items in fields)
 
 
 def _copy(value: ValueInfoProto) -> ValueInfoProto:
@@ -132,6 +134,6 @@ def _copy(value: ValueInfoProto) -> ValueInfoProto:
 
 
 def _is_told_by_type(value: ValueInfoProto) -> bool:
-    """Whether inference knows nothing of a value but its type. It may know the elements of numbers and lists, with more
-    dimensions of size 1 too, and keeps them through a Cast."""
+    """Whether inference knows nothing of a value but its type. Of numbers and lists it may know the elements, also if
+    dimensions of size 1 are added, and whatever the dtype, since a Cast keeps them."""
     return len([dim for dim in value.type.tensor_type.shape.dim if dim.dim_value != 1]) > 1

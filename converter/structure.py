@@ -136,7 +136,7 @@ def _body(
                 used, made = [], []
     if used or made:
         census.stretches.append(Stretch(STRETCH * len(census.stretches), used, made))
-    names |= seen
+    names |= seen.union(value.name for value in getattr(body, "value_info", ()))  # no new value has a type already
     census.operators.update(holds)
     if early:
         _explain(body, early, seen, where, path)

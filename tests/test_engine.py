@@ -550,6 +550,14 @@ def test_what_inference_loses_behind_a_foreign_operator_is_written_down() -> Non
     assert known["b"] == 2
 
 
+def test_what_is_stated_of_an_output_stays() -> None:
+    """Inference refines it, and keeps what is stated of the same value elsewhere."""
+    source = model("(float[2,3,4] x) => (float[K,L,M] y) <float[P,Q,R] y> { y = Softmax <axis = 1> (x) }", 12)
+    converted = onnx_convert.convert(source, to=13).model
+    assert converted.graph.output == source.graph.output
+    assert converted.graph.value_info == source.graph.value_info
+
+
 def test_what_inference_found_of_the_source_is_let_go_before_the_result_is_inferred(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
