@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, part, reshape
+from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, part, reshape, size_at
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import size
 
@@ -259,7 +259,7 @@ def _to_front(op: Emitter, x: Value, axis: int) -> Value:
         axis %= x.rank
         return op.Transpose(x, perm=[axis, *range(axis), *range(axis + 1, x.rank)])
     shape = op.Shape(x)
-    before, size, after = part(op, shape, 0, axis), part(op, shape, axis, axis + 1 or END), _after(op, shape, axis)
+    before, size, after = part(op, shape, 0, axis), size_at(op, shape, axis), _after(op, shape, axis)
     blocks = reshape(op, x, op.at(4).Concat(_product(op, before), size, _product(op, after), axis=0))
     return reshape(op, op.Transpose(blocks, perm=[1, 0, 2]), op.at(4).Concat(size, before, after, axis=0))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import part
+from onnx_convert.adapters.shapes import size_at
 from onnx_convert.adapters.stretching import DOUBLE, is_single, lengths, raise_by, rank_of, repeats, tiled
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_name
@@ -43,7 +43,7 @@ def shape_addend(node: Node, op: Emitter) -> Value:
         full, counts = c, [repeats(c.shape[0], [_dim(a, row)]), repeats(c.shape[1], [_dim(b, column)])]
     if None not in counts:
         return op.same(a, b, tiled(op, full, counts))
-    sides = (part(op, lengths(op, x), axis, axis + 1) for x, axis in ((a, row), (b, column)))
+    sides = (size_at(op, lengths(op, x), axis) for x, axis in ((a, row), (b, column)))
     return op.same(a, b, tiled(op, full, counts, op.Shape(full), op.Concat(*sides, axis=0)))
 
 

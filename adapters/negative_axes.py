@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import END, INT64, collapse, known_size, non_negative, part, restore
+from onnx_convert.adapters.shapes import INT64, collapse, known_size, non_negative, restore, size_at
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
         return indices
     dtype = node.dtype(1)
     if length is None:
-        size = op.at(10).Squeeze(part(op, op.Shape(x), axis, axis + 1 or END), axes=[0])
+        size = op.at(10).Squeeze(size_at(op, op.Shape(x), axis), axes=[0])
         return non_negative(op, indices, size if dtype == INT64 else op.Cast(size, to=dtype))
     if known is not None:
         return op.const(known + length * (known < 0), dtype)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.adapters.interpolation import SIMPLE, Axis, Calculator, Method, resample, vector, whole
-from onnx_convert.adapters.shapes import FLOAT, known_size, part
+from onnx_convert.adapters.shapes import FLOAT, known_size, part, size_at
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import Value
 
@@ -186,7 +186,7 @@ def _length(calc: Calculator, x: Value, axis: int) -> Number:
     if size is not None:
         return vector(size)
     shape = calc.once(lambda: calc.op.Shape(x), "Shape", x.name)
-    return calc.once(lambda: calc.op.Cast(part(calc.op, shape, axis, axis + 1), to=FLOAT), "length", x.name, axis)
+    return calc.once(lambda: calc.op.Cast(size_at(calc.op, shape, axis), to=FLOAT), "length", x.name, axis)
 
 
 def _element(calc: Calculator, values: Value | list[float], place: int) -> Number:
@@ -291,7 +291,7 @@ def _sizes_of_all_axes(node: Node, op: Emitter, sizes: Value) -> Value:
         if isinstance(number, int):
             pieces.append([number])
         elif place is None:
-            pieces.append(part(op, op.Shape(x), axis, axis + 1))
+            pieces.append(size_at(op, op.Shape(x), axis))
         else:
             pieces.append(part(op, sizes, place, place + 1))
     if all(isinstance(piece, list) for piece in pieces):

@@ -22,8 +22,8 @@ from onnx_convert.adapters.shapes import (
     at_least_zero,
     cast,
     count_up,
-    known_size,
-    part,
+    size_along,
+    size_at,
     working_dtype,
 )
 from onnx_convert.registry import downgrade
@@ -86,7 +86,7 @@ def _coordinates(node: Node, op: Emitter, axis: int, dtype: int) -> Value:
         number, gaps = numpy.arange(count), max(count - 1, 1) if corners else count
         return op.const((2 * number + (0 if corners else 1)) / max(gaps, 1) - 1, dtype)
     work = working_dtype(dtype)
-    count_of = part(op, size, axis, axis + 1)
+    count_of = size_at(op, size, axis)
     one, two = op.const([1], work), op.const([2], work)
     twice, gaps_of = op.Mul(op.Cast(count_up(op, count_of), to=work), two), op.Cast(count_of, to=work)
     if corners:
@@ -109,7 +109,7 @@ def gather_samples(node: Node, op: Emitter) -> Value:
     op.equivalent("the interpolation is written out, and may round otherwise")
     x, dtype = node.input(0), node.dtype(0)
     work = working_dtype(dtype)
-    height, width, channels = (_length(op, x, axis) for axis in (2, 3, 1))
+    height, width, channels = (size_along(op, x, axis) for axis in (2, 3, 1))
     regions = op.Mul(cast(op, node.input(1), work), op.const(node.attr("spatial_scale"), work))
     rows = _samples(node, op, regions, 1, node.attr("output_height"), height, work, [3, 4])
     columns = _samples(node, op, regions, 0, node.attr("output_width"), width, work, [1, 2])
@@ -128,12 +128,6 @@ def gather_samples(node: Node, op: Emitter) -> Value:
     else:
         y = op.ReduceMean(op.Sum(*terms), axes=[2, 4], keepdims=0)
     return cast(op, op.Transpose(y, perm=[0, 3, 1, 2]), dtype)
-
-
-def _length(op: Emitter, x: Value, axis: int) -> Value:
-    """A size, as a vector of one element."""
-    known = known_size(x, axis)
-    return part(op, op.Shape(x), axis, axis + 1) if known is None else op.const([known])
 
 
 def _samples(

@@ -33,7 +33,6 @@ from onnx_convert.adapters.decompose.places import (
 )
 from onnx_convert.adapters.shapes import (
     BOOL,
-    END,
     FLOAT,
     INT64,
     count_up,
@@ -42,6 +41,7 @@ from onnx_convert.adapters.shapes import (
     product,
     reshape,
     size_along,
+    size_at,
 )
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_number
@@ -222,4 +222,4 @@ def _range(op: Emitter, x: Value, axis: int) -> Value:
     size = known_size(x, axis)
     if size is not None:
         return op.const(range(size))
-    return op.Range(op.const(0), scalar(op, part(op, op.Shape(x), axis, axis + 1 or END)), op.const(1))
+    return op.Range(op.const(0), scalar(op, size_at(op, op.Shape(x), axis)), op.const(1))

@@ -156,7 +156,7 @@ def _length(node: Node, op: Emitter, x: Value, axis: int) -> int | Value:
         return int(known.item()) if known is not None else cast(op, op.Reshape(given, op.const([1])), INT64)
     if size is not None:
         return 2 * (size - 1) if doubled else size
-    length = part(op, op.Shape(x), axis, axis + 1)
+    length = size_at(op, op.Shape(x), axis)
     return op.Mul(op.Sub(length, op.const([1])), op.const([2])) if doubled else length
 
 
