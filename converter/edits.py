@@ -28,8 +28,8 @@ STRETCH: Final = 4000  # nodes of the source, some 6 MB in the hands of onnx
 
 
 class Stretch:
-    """Nodes in a row: where they begin in their list, and the names of all values that they use and make. Of nodes that
-    were replaced or dropped there may be some that they do not use or make any more."""
+    """Nodes in a row: where they begin in their list, and the names of the values that they use and make. Names that
+    only nodes of one rewrite use may lack; of nodes that were replaced or dropped, names may remain."""
 
     __slots__ = ("made", "start", "used")
 
