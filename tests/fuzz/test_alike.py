@@ -8,24 +8,13 @@ from typing import Any
 import pytest
 
 from fuzz.outcomes import outcome, several
+from fuzz.seeds import chunks
 from fuzz.trials import make
 from onnx_convert.recipes import Recipes
 
-CHUNK = 50  # seeds
 
-
-@pytest.mark.parametrize("first", range(0, 500, CHUNK))
-def test_nodes_alike(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    _compare_all(range(first, first + CHUNK), monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(500, 12_000, CHUNK))
-def test_more_nodes_alike(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    _compare_all(range(first, first + CHUNK), monkeypatch)
-
-
-def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seeds", chunks(50, quick=500))
+def test_nodes_alike(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     followed = []
     follow = Recipes.follow
 

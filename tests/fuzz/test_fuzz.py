@@ -17,24 +17,13 @@ from onnx import ModelProto
 import onnx_convert
 from fuzz.judge import CONVERTED, DISCARDED, FAILED, OUTCOMES, UNVERIFIABLE, judge
 from fuzz.run import graph_text, judged, reproducer, smallest
+from fuzz.seeds import chunks
 from fuzz.shrink import shrink
 from fuzz.trials import Trial, make
 
-CHUNK = 20  # seeds; a test that fails says which
 
-
-@pytest.mark.parametrize("first", range(0, 1000, CHUNK))
-def test_random_models(first: int) -> None:
-    _judge_all(range(first, first + CHUNK))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(1000, 12_000, CHUNK))
-def test_more_random_models(first: int) -> None:
-    _judge_all(range(first, first + CHUNK))
-
-
-def _judge_all(seeds: range) -> None:
+@pytest.mark.parametrize("seeds", chunks(20, quick=1000))
+def test_random_models(seeds: range) -> None:
     outcomes = dict.fromkeys(OUTCOMES, 0)
     for seed in seeds:
         for trial, verdict in judged(seed):

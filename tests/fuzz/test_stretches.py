@@ -8,24 +8,13 @@ from typing import Any
 import pytest
 
 from fuzz.outcomes import outcome, several
+from fuzz.seeds import chunks
 from fuzz.trials import make
 from onnx_convert import stretches, structure
 
-CHUNK = 250  # seeds: of fewer it may be that none can be cut
 
-
-@pytest.mark.parametrize("first", range(0, 500, CHUNK))
-def test_stretches(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    _compare_all(range(first, first + CHUNK), monkeypatch)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(500, 12_000, CHUNK))
-def test_more_stretches(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    _compare_all(range(first, first + CHUNK), monkeypatch)
-
-
-def _compare_all(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seeds", chunks(250, quick=500))  # among fewer there may be no model that can be cut
+def test_stretches(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     sources, results = [], []
     inferred = stretches.inferred
 
