@@ -11,13 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_name, dtype_number, upgrade
 from onnx_convert.adapters.shapes import FLOAT, INT64, cast
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 DOUBLE: Final = dtype_number("double")
 UINT32: Final = dtype_number("uint32")

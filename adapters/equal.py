@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_number
 from onnx_convert.adapters.shapes import END, reshape
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 FLOATS: Final = tuple(map(dtype_number, ("float16", "float", "double")))
 STRING: Final = dtype_number("string")

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, dtype_name, upgrade
 from onnx_convert.adapters.shapes import size_at
 from onnx_convert.adapters.stretching import DOUBLE, is_single, lengths, raise_by, rank_of, repeats, tiled
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
+    from onnx_convert.adapter import Dim, Emitter, Node, Value
     from onnx_convert.adapters.stretching import Counts
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Node, Value
 
 
 @upgrade("Gemm", at=7)

@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import Value, dtype_number
 from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_in_row
-from onnx_convert.site import Value
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node
+    from onnx_convert.adapter import Emitter, Node
 
     Array = numpy.ndarray[Any, Any]
     Number = Array | Value  # a vector of floats, known or computed at run time

@@ -11,14 +11,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from onnx_convert.adapter import AI_ONNX_ML, downgrade, dtype_name, dtype_number, upgrade
 from onnx_convert.adapters.shapes import FLOAT, INT64
-from onnx_convert.opsets import AI_ONNX_ML
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 STRING: Final = dtype_number("string")
 _LISTS: Final = {STRING: "strings", INT64: "int64s", FLOAT: "floats"}

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_number, upgrade
 from onnx_convert.adapters.clip import float32_of, number_like
 from onnx_convert.adapters.shapes import (
     END,
@@ -26,14 +27,11 @@ from onnx_convert.adapters.shapes import (
     restore,
     size_along,
 )
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _PADS, _VALUE, _AXES = range(1, 4)
 _CONSTANT: Final = "constant"

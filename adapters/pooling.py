@@ -21,13 +21,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_number, upgrade
 from onnx_convert.adapters.shapes import END, count_in_row, part, reshape
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import At, Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import At, Emitter, Node, Value
 
 _LOWEST: Final = {dtype_number("int8"): -128, dtype_number("uint8"): 0}
 _SAME: Final = ("SAME_UPPER", "SAME_LOWER")

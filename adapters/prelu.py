@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.shapes import collapse, part, reshape, restore
 from onnx_convert.adapters.stretching import DOUBLE, INT64, is_single, padded, raise_by, rank_of, repeats, tiled
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 @upgrade("PRelu", at=6)

@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_number, upgrade
 from onnx_convert.adapters.shapes import INT64, are_zero, chosen, collapse, named, reshape, restore
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 EXTREMA: Final = ("ReduceMax", "ReduceMin")
 AT_18: Final = (

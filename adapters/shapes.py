@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import TypeProto  # noqa: TID251  (the type of what a subgraph takes)
 
-from onnx_convert.types import dtype_number
+from onnx_convert.adapter import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Value
+    from onnx_convert.adapter import Dim, Emitter, Value
 
 END: Final = 2**31 - 1
 BOOL: Final = dtype_number("bool")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_number, upgrade
 from onnx_convert.adapters.shapes import (
     END,
     INT64,
@@ -20,12 +21,9 @@ from onnx_convert.adapters.shapes import (
     restore,
     size_along,
 )
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _DOUBLE: Final = dtype_number("double")
 _FROM, _TO, _AXES, _STEPS = range(1, 5)

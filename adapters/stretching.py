@@ -11,13 +11,12 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.types import dtype_number
+from onnx_convert.adapter import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Shape, Value
+    from onnx_convert.adapter import Dim, Emitter, Shape, Value
 
     Counts = Sequence[int | None]  # how often each axis is repeated; None: only the run tells
 

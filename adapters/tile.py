@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_number, upgrade
 from onnx_convert.adapters.shapes import known_size
 from onnx_convert.adapters.stretching import DOUBLE, INT64, rank_of
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 FLOAT16: Final = dtype_number("float16")
 FLOATS: Final = (FLOAT16, dtype_number("float"), DOUBLE)

@@ -14,25 +14,30 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from onnx import ModelProto
 
 import onnx_convert.adapters  # noqa: F401  (fills the registry when asked)
-from onnx_convert import checks, edits, irversion, modelfile, opsets, structure
-from onnx_convert.carrier import Options
 from onnx_convert.conversion import Conversion
 from onnx_convert.errors import InternalError, InvalidModelError, RefusedError, UsageError
-from onnx_convert.planner import Planner
+from onnx_convert.model import validation
+from onnx_convert.model.patch import apply
+from onnx_convert.options import Options
+from onnx_convert.planning import check
+from onnx_convert.planning.planner import Planner
 from onnx_convert.report import Report
-from onnx_convert.targets import Stamps, Target
+from onnx_convert.spec import opsets
+from onnx_convert.storage import source
+from onnx_convert.target import ir_versions
+from onnx_convert.target.resolve import OpsetImports, Target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from onnx import TensorProto
 
-    from onnx_convert.describe import Description
-    from onnx_convert.edits import ModelEdit
-    from onnx_convert.modelfile import ModelFile
-    from onnx_convert.reach import Reach
-    from onnx_convert.runtimes import Runtime
-    from onnx_convert.structure import Census
+    from onnx_convert.model.patch import ModelPatch
+    from onnx_convert.model.validation import ModelIndex
+    from onnx_convert.planning.reach import Reach
+    from onnx_convert.reference.model_summary import Description
+    from onnx_convert.storage.skeleton import ModelFile
+    from onnx_convert.target.runtimes import Runtime
 
 Model = Any  # a path, bytes, a ModelProto or an onnx_ir.Model
 
@@ -95,9 +100,9 @@ def convert(
             proto = ModelProto()
             proto.CopyFrom(original)
         with _no_collection():
-            report, edit = _plan(proto, request, _reader(source), _shown(model))
-            edits.apply(edit, proto)
-            del edit  # or the collector goes through all of it
+            report, patch = _plan(proto, request, _reader(source), _shown(model))
+            apply(patch, proto)
+            del patch  # or the collector goes through all of it
     except BaseException:
         if source is not None:
             source.close()
@@ -146,16 +151,16 @@ def inspect(
 
     Raises InvalidModelError if it cannot be read or makes no sense.
     """
-    from onnx_convert import describe
+    from onnx_convert.reference import model_summary
 
     request = _request("latest", None, types, exact, allow, strict, expand, keep_functions, None)
     started = time.perf_counter()
     source, proto, _ = _open(model)
     try:
         where = _shown(model)
-        stamps = Stamps(proto, where)
-        reach = _reach(proto, request, _reader(source), stamps, structure.examine(proto, where))
-        description = describe.describe(proto, stamps.main, reach, where)
+        stamps = OpsetImports(proto, where)
+        reach = _reach(proto, request, _reader(source), stamps, validation.examine(proto, where))
+        description = model_summary.describe(proto, stamps.main, reach, where)
     finally:
         if source is not None:
             source.close()
@@ -174,74 +179,76 @@ def convert_version(model: ModelProto, target_version: int) -> ModelProto:
 
 def _plan(
     proto: ModelProto, request: _Request, read: Callable[[TensorProto], TensorProto], where: str
-) -> tuple[Report, ModelEdit]:
-    """The report and the edit for a model that is only read; RefusedError if there is no way."""
-    stamps = Stamps(proto, where)
+) -> tuple[Report, ModelPatch]:
+    """The report and the patch for a model that is only read; RefusedError if there is no way."""
+    stamps = OpsetImports(proto, where)
     imports = stamps.main
     runtime = request.runtime
     report = Report(source=where, ir_version_before=proto.ir_version)
     report.opsets_before = {opsets.shown(domain): version for domain, version in imports.items()}
     target = stamps.resolve(runtime.opsets_for(report.opsets_before) if runtime else request.to)
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
-    census = structure.examine(proto, where)
-    report.nodes_before = census.nodes
+    model_index = validation.examine(proto, where)
+    report.nodes_before = model_index.nodes
     moved, rising, keep = stamps.moves(target), stamps.rises(target), request.options.keep_functions
-    ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)
+    ir_version = max(proto.ir_version, opsets.INPUTS_ONLY)
     if runtime is not None:
         raised = target[""] > imports.get("", target[""])
-        ir_version = irversion.within(
-            proto, census.graphs, target[""], runtime.ir, request.ir_version, raised=raised, keep_functions=keep
+        ir_version = ir_versions.within(
+            proto, model_index.graphs, target[""], runtime.ir, request.ir_version, raised=raised, keep_functions=keep
         )
         report.notes += [runtime.verdict(report.opsets_before, proto.ir_version), *runtime.remarks]
         report.warnings += filter(None, [runtime.doubt])
     elif moved or request.ir_version is not None:
-        ir_version = irversion.choose(
-            proto, census.graphs, target[""], request.ir_version, rising=rising, keep_functions=keep
+        ir_version = ir_versions.choose(
+            proto, model_index.graphs, target[""], request.ir_version, rising=rising, keep_functions=keep
         )
-    planner = Planner(proto, imports, target, ir_version, request.options, read, report, census)
+    planner = Planner(proto, imports, target, ir_version, request.options, read, report, model_index)
     try:
-        edit = planner.plan()
+        patch = planner.plan()
     except InternalError as error:
         if planner.faults:
             raise InvalidModelError(
-                f"does not pass onnx's own check: {checks.lines_of(planner.faults[0])[0]}", where=where
+                f"does not pass onnx's own check: {check.lines_of(planner.faults[0])[0]}", where=where
             ) from error
         raise
     if runtime is not None:
-        report.refusals += irversion.excess(proto, census.graphs, runtime.ir, str(runtime), keep_functions=keep)
-        nodes = (node for body in edit.bodies for graph in body.walk() for node in graph.nodes)
+        report.refusals += ir_versions.excess(proto, model_index.graphs, runtime.ir, str(runtime), keep_functions=keep)
+        nodes = (node for body in patch.bodies for graph in body.walk() for node in graph.nodes)
         report.warnings += runtime.without_kernel(((n.domain, n.op_type) for n in nodes), report.opsets_after)
     if report.refusals:
-        reach = _reach(proto, request, read, stamps, census)
+        reach = _reach(proto, request, read, stamps, model_index)
         raise RefusedError(report.refusals, report, reach.nearest(target[""], report.refusals))
-    if edit.any_change or (moved and not rising):
-        checks.check(proto, edit, read, planner.rewrites, planner.take_known(), report, census)
+    if patch.any_change or (moved and not rising):
+        check.check(proto, patch, read, planner.rewrites, planner.take_known(), report, model_index)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
-    added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()
+    added = {domain for body in patch.graph.walk() for domain in body.domains} - imports.keys()
     report.opsets_after |= {opsets.shown(domain): target[domain] for domain in added if domain in target}
-    report.touched = edit.any_change or moved
+    report.touched = patch.any_change or moved
     report.ir_version_after = ir_version
-    report.nodes_after = edit.count()
-    return report, edit
+    report.nodes_after = patch.count()
+    return report, patch
 
 
 def _reach(
     proto: ModelProto,
     request: _Request,
     read: Callable[[TensorProto], TensorProto],
-    stamps: Stamps,
-    census: Census,
+    stamps: OpsetImports,
+    model_index: ModelIndex,
 ) -> Reach:
     """How far the model can be carried, whatever other domains were asked for as well."""
-    from onnx_convert.reach import Reach
+    from onnx_convert.planning.reach import Reach
 
     def target(opset: int) -> dict[str, int]:
         asked = request.to if isinstance(request.to, Mapping) else {}
-        others = {domain: version for domain, version in asked.items() if opsets.normalise(domain) != opsets.AI_ONNX}
+        others = {
+            domain: version for domain, version in asked.items() if opsets.canonical_domain(domain) != opsets.AI_ONNX
+        }
         return stamps.resolve({**others, opsets.AI_ONNX: opset})
 
-    return Reach(proto, stamps.main, target, request.options, read, census)
+    return Reach(proto, stamps.main, target, request.options, read, model_index)
 
 
 def _request(
@@ -280,7 +287,7 @@ def _request(
 
 
 def _runtime(name: str) -> Runtime:
-    from onnx_convert import runtimes
+    from onnx_convert.target import runtimes
 
     return runtimes.find(name)
 
@@ -305,16 +312,16 @@ def _open(model: Model) -> tuple[ModelFile | None, ModelProto, Callable[[ModelPr
     if isinstance(model, ModelProto):
         return None, model, lambda proto: proto
     if isinstance(model, bytes):
-        source = modelfile.open_bytes(model)
-        return source, source.model, lambda proto: proto
+        opened = source.open_bytes(model)
+        return opened, opened.model, lambda proto: proto
     if isinstance(model, str | os.PathLike):
-        source = modelfile.open_model(model)
+        opened = source.open_model(model)
         try:
-            source.check_external()
+            source.check_external(opened)
         except BaseException:
-            source.close()
+            opened.close()
             raise
-        return source, source.model, lambda proto: proto
+        return opened, opened.model, lambda proto: proto
     ir = sys.modules.get("onnx_ir")  # whoever has such a model has imported it
     if ir is not None and isinstance(model, ir.Model):
         return None, ir.to_proto(model), ir.from_proto

@@ -6,9 +6,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from onnx_convert import modelfile
 from onnx_convert.errors import UsageError
-from onnx_convert.layout import External
+from onnx_convert.storage import writer
+from onnx_convert.storage.layout import External
+from onnx_convert.storage.skeleton import PAYLOAD_MINIMUM
 
 if TYPE_CHECKING:
     import os
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from onnx import ModelProto
     from typing_extensions import Self
 
-    from onnx_convert.modelfile import ModelFile, Progress
     from onnx_convert.report import Report
+    from onnx_convert.storage.skeleton import ModelFile
+    from onnx_convert.storage.writer import Progress
 
 
 class Conversion:
@@ -44,7 +46,7 @@ class Conversion:
         """
         if self._model is None:
             source = self._open_source()
-            proto = source.materialise(self._proto) if source else self._proto
+            proto = writer.materialise(source, self._proto) if source else self._proto
             self._model = self._wrap(proto)
         return self._model
 
@@ -59,7 +61,7 @@ class Conversion:
         *,
         external: str = "keep",
         external_name: str | None = None,
-        size_threshold: int = modelfile.PAYLOAD_MINIMUM,
+        size_threshold: int = PAYLOAD_MINIMUM,
         overwrite_data: bool = False,
         progress: Progress | None = None,
     ) -> Report:
@@ -75,7 +77,7 @@ class Conversion:
         if size_threshold < 0:
             raise UsageError(f"a size threshold is a number of bytes, not {size_threshold}")
         started = time.perf_counter()
-        written = modelfile.write(
+        written = writer.write(
             self._proto,
             path,
             self._open_source(),
@@ -98,7 +100,7 @@ class Conversion:
 
     def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
         """Writes the model to a binary stream; external data stay where they are, or are embedded."""
-        written = modelfile.write_stream(self._proto, stream, self._open_source(), external=_kind(external))
+        written = writer.write_stream(self._proto, stream, self._open_source(), external=_kind(external))
         self.report.destination = "-"
         self.report.shared_data = [str(file) for file in written.shared_data]
         if written.shared_data:

@@ -16,9 +16,11 @@ from onnx import ModelProto, TensorProto, numpy_helper
 from texts import model
 
 import onnx_convert
-from onnx_convert import InvalidModelError, Refusal, cli, opsets, render
-from onnx_convert.carrier import Options
-from onnx_convert.reach import Reach
+from onnx_convert import InvalidModelError, Refusal
+from onnx_convert.cli.main import main, tables
+from onnx_convert.options import Options
+from onnx_convert.planning.reach import Reach
+from onnx_convert.spec import opsets
 
 NEWEST = opsets.latest()
 RELU = "(float[2] x) => (float[2] y) { y = Relu (x) }"
@@ -183,7 +185,7 @@ def test_a_model_without_ai_onnx_has_no_reach() -> None:
 
 
 def run(*line: str, **more: bytes) -> tuple[int, str, str]:
-    result = CliRunner().invoke(cli.main, line, **more)
+    result = CliRunner().invoke(main, line, **more)
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -240,4 +242,4 @@ def test_what_cannot_be_read() -> None:
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (2_500_000, "2.5 MB"), (7e10, "70.0 GB")],
 )
 def test_sizes(count: float, shown: str) -> None:
-    assert render._size(count) == shown
+    assert tables._size(count) == shown

@@ -15,7 +15,10 @@ from onnx import ModelProto, TensorProto
 from texts import assert_same_numbers, model, operators, opset_imports
 
 import onnx_convert
-from onnx_convert import RefusedError, UsageError, cli, opsets, runtimes
+from onnx_convert import RefusedError, UsageError
+from onnx_convert.cli.main import main
+from onnx_convert.spec import opsets
+from onnx_convert.target import runtimes
 
 RELU = "(float[2] x) => (float[2] y) { y = Relu (x) }"
 IDENTITY = "(float[2] x) => (float[2] y) { y = Identity (x) }"
@@ -304,7 +307,7 @@ def test_warnings(source: ModelProto, target: str, warning: str | None) -> None:
 
 
 def run(*line: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(cli.main, line)
+    result = CliRunner().invoke(main, line)
     return result.exit_code, result.stdout, result.stderr
 
 

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.decompose.places import WRITTEN, is_negative
 from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_in_row, count_up, known_size, size_at
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE = range(6)
 _PRESENT_KEY, _PRESENT_VALUE, _SCORES = range(1, 4)

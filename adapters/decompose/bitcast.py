@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name, dtype_number
 from onnx_convert.adapters.decompose.bits import DOUBLE, FLOAT16, in_dtype, is_signed, width_of
 from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 class Layout(NamedTuple):

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name, dtype_number
 from onnx_convert.adapters.shapes import FLOAT, INT64
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 INT32: Final = dtype_number("int32")
 UINT32: Final = dtype_number("uint32")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_number
 from onnx_convert.adapters.shapes import (
     DOUBLE,
     FLOAT,
@@ -22,12 +23,9 @@ from onnx_convert.adapters.shapes import (
     reshape,
     working_dtype,
 )
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
     Numbers = numpy.ndarray[Any, Any]
 

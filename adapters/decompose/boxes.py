@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.decompose.places import flat, places, scalar, vector
 from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, known_size, size_at, tensor_type
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _LIMIT: Final = 2
 _OVERLAP: Final = 3

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name, dtype_number
 from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_up, reshape
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 FLOAT16: Final = dtype_number("float16")
 DOUBLE: Final = dtype_number("double")

@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name, dtype_number
 from onnx_convert.adapters.shapes import FLOAT, INT64, at_least_zero, count_up, reshape
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 DOUBLE: Final = dtype_number("double")
 WRITTEN: Final = 1024  # elements that are written as a constant

@@ -7,6 +7,7 @@ from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.decompose.places import fixed, into, places, scalar
 from onnx_convert.adapters.shapes import (
     BOOL,
@@ -20,11 +21,9 @@ from onnx_convert.adapters.shapes import (
     tensor_type,
     working_dtype,
 )
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _WRITTEN: Final = 4  # columns whose elimination is written out
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_number
 from onnx_convert.adapters.gridsample import gather_neighbours
 from onnx_convert.adapters.shapes import (
     DOUBLE,
@@ -26,12 +27,9 @@ from onnx_convert.adapters.shapes import (
     size_at,
     working_dtype,
 )
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _FLOATS: Final = (FLOAT, DOUBLE, dtype_number("float16"), dtype_number("bfloat16"))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_number
 from onnx_convert.adapters.decompose.places import (
     DOUBLE,
     WRITTEN,
@@ -43,12 +44,9 @@ from onnx_convert.adapters.shapes import (
     size_along,
     size_at,
 )
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 STRING: Final = dtype_number("string")
 

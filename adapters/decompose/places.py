@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy
 from onnx import TypeProto  # noqa: TID251  (the type of what a Loop carries)
 
+from onnx_convert.adapter import dtype_number
 from onnx_convert.adapters.shapes import (
     BOOL,
     END,
@@ -26,13 +27,11 @@ from onnx_convert.adapters.shapes import (
     reshape,
     size_at,
 )
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Value
+    from onnx_convert.adapter import Dim, Emitter, Value
 
 DOUBLE: Final = dtype_number("double")
 WRITTEN: Final = 1024  # elements that are written as a constant

@@ -22,7 +22,7 @@ from onnx import ModelProto
 from texts import model
 
 import onnx_convert
-from onnx_convert import runtimes
+from onnx_convert.target import runtimes
 from oracle import compare, feeds_for, run
 
 pytestmark = pytest.mark.slow
