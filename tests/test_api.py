@@ -194,7 +194,7 @@ def test_nothing_of_a_refused_model_is_changed() -> None:
         ({"to": 13, "types": "guess"}, "types is"),
         ({"to": 13, "allow": ["everything"]}, "only 'conditional' can be allowed"),
         ({"to": 13, "allow": None}, "what is allowed is a collection"),
-        ({"target": 5}, "a runtime is a name and a version"),
+        ({"runtime": 5}, "a runtime is a name and a version"),
         ({"to": 13, "ir_version": True}, "True is not an IR version"),
         ({"to": 13, "allow": "everything"}, "only 'conditional' can be allowed"),
         ({"to": 13, "exact": True, "types": "cast-rounding"}, "exact contradicts"),

@@ -23,8 +23,8 @@ from undecided import every_crossing
 import boundaries
 import onnx_convert
 from boundaries.rows import Row
-from onnx_convert.cli import operator_tables
-from onnx_convert.cli.main import main, tables
+from onnx_convert.cli import operator_tables, tables
+from onnx_convert.cli.main import main
 from onnx_convert.errors import UsageError
 from onnx_convert.reference.adapter_source import Form, read
 from onnx_convert.reference.operators import Boundary, Explanation, Way, coverage, decided, explain

@@ -32,7 +32,7 @@ from payloads import (
 import onnx_convert
 from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.storage import files, skeleton, writer
-from onnx_convert.storage.skeleton import External
+from onnx_convert.storage.layout import External
 from onnx_convert.storage.source import check_external, open_bytes, open_model
 from onnx_convert.storage.writer import write, write_stream
 

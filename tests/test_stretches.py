@@ -17,6 +17,7 @@ from onnx_convert.analysis.view import View
 from onnx_convert.model import validation
 from onnx_convert.model.node_list import Chunk
 from onnx_convert.model.patch import GraphPatch
+from onnx_convert.model.source import SourceModel
 from onnx_convert.planning import check
 
 OPSET = 17
@@ -41,7 +42,7 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 def cut(source: ModelProto, length: int, monkeypatch: pytest.MonkeyPatch) -> View:
     """The view of a model in chunks of so many nodes."""
     monkeypatch.setattr(validation, "CHUNK", length)
-    return view.of_source(source, lambda tensor: tensor, validation.examine(source, "model"))
+    return view.of_source(SourceModel(source, "model"))
 
 
 def types(graph: GraphProto) -> dict[str, TypeProto]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, NodeProto
 
     from onnx_convert.analysis.view import View
-    from onnx_convert.model.validation import ModelIndex
+    from onnx_convert.model.source import SourceModel
 
 
 def in_chunks(
@@ -57,18 +58,13 @@ def leniently(model: ModelProto) -> GraphProto:
         return model.graph
 
 
-def of_source(
-    model: ModelProto,
-    read: Callable[[TensorProto], TensorProto],
-    complain: Callable[[Exception], None],
-    model_index: ModelIndex,
-) -> GraphProto:
-    """The inferred main graph of a model; it may be without nodes if they are simple.
+def of_source(source: SourceModel, complain: Callable[[Exception], None]) -> GraphProto:
+    """Returns the inferred main graph of a model; it may be without nodes if they are simple.
 
     What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
     what inference finds itself counts. `complain` is told what is wrong even then.
     """
-    seen = view.of_source(model, read, model_index)
+    seen = view.of_source(source)
     found = in_chunks(seen, check_type=False)
     if found is not None:
         return found
@@ -76,34 +72,29 @@ def of_source(
     try:
         return strictly(serialised, check_type=False)  # which is for the result's check to see
     except Exception:  # C++ errors come as several unrelated types
-        source = ModelProto.FromString(serialised)
+        model = ModelProto.FromString(serialised)
         foreign = {
             name
-            for node in source.graph.node
+            for node in model.graph.node
             if not opsets.is_known(opsets.canonical_domain(node.domain))
             for name in node.output
         }
-        stated = [value for value in source.graph.value_info if value.name in foreign]
-        del source.graph.value_info[:]
-        source.graph.value_info.extend(stated)
-        for value in source.graph.output:
+        stated = [value for value in model.graph.value_info if value.name in foreign]
+        del model.graph.value_info[:]
+        model.graph.value_info.extend(stated)
+        for value in model.graph.output:
             if value.type.HasField("tensor_type"):
                 value.type.tensor_type.ClearField("shape")
         try:
-            return strictly(source.SerializeToString(), check_type=False)
+            return strictly(model.SerializeToString(), check_type=False)
         except Exception as error:
             complain(error)
-            return leniently(source)
+            return leniently(model)
 
 
-def of_function(
-    function: FunctionProto,
-    inputs: Mapping[str, TypeProto],
-    model: ModelProto,
-    read: Callable[[TensorProto], TensorProto],
-) -> GraphProto:
-    """The body of a function as an inferred graph, given what is known of its inputs."""
-    return leniently(view.function_body(function, inputs, model, read))
+def of_function(source: SourceModel, function: FunctionProto, inputs: Mapping[str, TypeProto]) -> GraphProto:
+    """Returns the body of a function of a model as an inferred graph, given what is known of its inputs."""
+    return leniently(view.function_body(source, function, inputs))
 
 
 def of_node(
@@ -150,3 +141,10 @@ def _strange(node: NodeProto, signature: signatures.Signature, types: dict[str, 
             if kind.tensor_type.HasField("shape"):
                 types[name].tensor_type.shape.CopyFrom(kind.tensor_type.shape)
     return found
+
+
+def lines_of(error: Exception) -> list[str]:
+    """Returns what an error of onnx says, a line each."""
+    text = re.sub(r"^\[\w+\] Inference error\(s\): ", "", str(error).strip()) or type(error).__name__
+    parts = re.split(r"\n(?=\(op_type)", text)
+    return [" ".join(part.split()) for part in parts]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from onnx_convert.model.node_list import Chunk
     from onnx_convert.model.patch import GraphPatch, ModelPatch
-    from onnx_convert.model.validation import ModelIndex
+    from onnx_convert.model.source import SourceModel
 
     Body = GraphProto | FunctionProto
 
@@ -221,25 +221,23 @@ def with_nodes(head: ModelProto, *nodes: bytes) -> bytes:
     return b"".join(parts)
 
 
-def of_source(model: ModelProto, read: Callable[[TensorProto], TensorProto], model_index: ModelIndex) -> View:
-    """The view of a model as it is."""
-    head = _head(model, None, read, simple=model_index.simple)
-    if not model_index.simple:
-        return View(head)
-    return View(head, pack(model.graph, model.graph.node, model_index.chunks), model_index.chunks)
+def of_source(source: SourceModel) -> View:
+    """Returns the view of a model as it is."""
+    index, graph = source.index, source.proto.graph
+    head = _head(source, None, simple=index.simple)
+    return View(head, pack(graph, graph.node, index.chunks), index.chunks) if index.simple else View(head)
 
 
-def of_result(model: ModelProto, patch: ModelPatch, read: Callable[[TensorProto], TensorProto]) -> View:
-    """The view of a model as it will be after a patch."""
-    head = _head(model, patch, read, simple=patch.simple)
+def of_result(source: SourceModel, patch: ModelPatch) -> View:
+    """Returns the view of a model as it will be after a patch."""
+    head = _head(source, patch, simple=patch.simple)
     return View(head, patch.graph.packed, patch.graph.chunks) if patch.simple else View(head)
 
 
-def _head(
-    model: ModelProto, patch: ModelPatch | None, read: Callable[[TensorProto], TensorProto], *, simple: bool
-) -> ModelProto:
-    """A view's message, of a main graph without nodes if these are simple."""
-    builder = _Builder(read)
+def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> ModelProto:
+    """Returns a view's message, of a main graph without nodes if these are simple."""
+    model = source.proto
+    builder = _Builder(source.elements)
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=patch.ir_version if patch else model.ir_version or 3)
     _import(view, model)
@@ -264,14 +262,10 @@ def _head(
     return view
 
 
-def function_body(
-    function: FunctionProto,
-    inputs: Mapping[str, TypeProto],
-    model: ModelProto,
-    read: Callable[[TensorProto], TensorProto],
-) -> ModelProto:
-    """The body of a function as the main graph of a view, given what is known of its inputs."""
-    builder = _Builder(read)
+def function_body(source: SourceModel, function: FunctionProto, inputs: Mapping[str, TypeProto]) -> ModelProto:
+    """Returns the body of a function as the main graph of a view, given what is known of its inputs."""
+    model = source.proto
+    builder = _Builder(source.elements)
     view = ModelProto(ir_version=max(model.ir_version, 8))
     _import(view, function)
     graph = view.graph

@@ -207,7 +207,7 @@ def main(
         if described:
             _describe(api.inspect(source, **promises), as_json=as_json, quiet=quiet, verbose=verbose)
             return 0
-        options = {**promises, "target": runtime, "ir_version": ir_version}
+        options = {**promises, "runtime": runtime, "ir_version": ir_version}
         if check:
             report = api.plan(source, _target(to), **options)
         else:

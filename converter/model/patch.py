@@ -7,7 +7,7 @@ node may hold gigabytes: new nodes are appended, and the list is sorted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +19,7 @@ from onnx_convert.model.node_list import Chunk, messages, pack
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
 
     from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
 
@@ -126,6 +126,22 @@ class ModelPatch:
     opsets: dict[str, int] = field(default_factory=dict)  # the version by domain ("" for ai.onnx) afterwards
     ir_version: int = 0
     simple: bool = False  # whether all nodes, those that stay and those that are new, are (see `opsets.is_simple`)
+
+    def restated(
+        self,
+        stale: Collection[str] = (),
+        value_info: Sequence[ValueInfoProto] = (),
+        refined: Sequence[ValueInfoProto] = (),
+    ) -> ModelPatch:
+        """Returns the patch with other statements about values of the main graph: without those of `stale`, with the
+        types of inner values `value_info` and of outputs `refined`."""
+        graph = replace(
+            self.graph,
+            stale_value_info=self.graph.stale_value_info.union(stale),
+            value_info=[*self.graph.value_info, *value_info],
+            refined=[*self.graph.refined, *refined],
+        )
+        return replace(self, graph=graph)
 
     @property
     def bodies(self) -> tuple[GraphPatch, ...]:

@@ -17,22 +17,71 @@ import onnx.checker
 from onnx import GraphProto, TypeProto, ValueInfoProto
 
 from onnx_convert.analysis import inference, view
+from onnx_convert.analysis.inference import lines_of
 from onnx_convert.errors import InternalError, InvalidModelError
+from onnx_convert.planning.plan import Findings
 from onnx_convert.spec.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from onnx import ModelProto, TensorProto
+    from onnx import ModelProto
 
     from onnx_convert.analysis.view import View
-    from onnx_convert.model.patch import ModelPatch, Rewrite
-    from onnx_convert.model.validation import ModelIndex
-    from onnx_convert.report import Report
+    from onnx_convert.model.patch import Rewrite
+    from onnx_convert.model.source import SourceModel
+    from onnx_convert.planning.plan import Plan
+
+
+def check(source: SourceModel, plan: Plan) -> Findings:
+    """Returns what has to be added to a plan. InternalError if its result is not valid although the source is."""
+    findings, inferred = find(view.of_result(source, plan.patch))
+    warnings: list[str] = []
+    stale: frozenset[str] = frozenset()
+    if findings:
+        before, _ = find(view.of_source(source))
+        stated = frozenset(value.name for value in source.proto.graph.value_info) - plan.patch.graph.stale_value_info
+        mended = find(view.of_result(source, plan.patch.restated(stated))) if before else (findings, None)
+        if not mended[0]:  # what the source states of inner values was wrong
+            warnings.append(f"stated types contradict the model and are left out: {before[0]}")
+            stale, (findings, inferred) = stated, mended
+        for finding in findings:
+            if _same_as_before(finding, before):
+                warnings.append(f"the source has this fault too: {finding}")
+            elif before:
+                raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=source.name)
+            else:
+                adapter, node = blame(plan.rewrites, finding)
+                raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
+    if inferred is None or plan.known is None:
+        return Findings(warnings, stale)
+    return _compared(source, plan, inferred, Findings(warnings, stale))
+
+
+def _compared(source: SourceModel, plan: Plan, inferred: GraphProto, so_far: Findings) -> Findings:
+    """Returns what has to be stated because inference finds less of it in the result than it found in the source."""
+    assert plan.known is not None
+    graph = source.proto.graph
+    outputs = {value.name for value in graph.output}
+    warnings, stale = [*so_far.warnings], {*so_far.stale, *plan.patch.graph.stale_value_info}
+    value_info: list[ValueInfoProto] = []
+    refined: list[ValueInfoProto] = []
+    for name, by, before, found in _changed(inferred, plan.rewrites, plan.known):
+        if name in stale:
+            continue
+        wrong = contradicts(found, before) and not _is_overcounted(source.proto, name)
+        if wrong and any(v.name == name and contradicts(v.type, before) for v in graph.value_info):
+            warnings.append(f"the stated type of {name!r} contradicts the model and is left out")
+            stale.add(name)
+        elif wrong:
+            raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
+        if (wrong or is_vaguer(found, before)) and by.makes(name):
+            (refined if name in outputs else value_info).append(ValueInfoProto(name=name, type=nameless(before)))
+    return Findings(warnings, frozenset(stale), value_info, refined)
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
-    """The adapter and node whose name or values a finding mentions; nobody if it mentions none."""
+    """Returns the adapter and node whose name or values a finding mentions; two empty texts if it mentions none."""
     mentioned = set(re.findall(r"[^\s()\[\]'\":,]+", text))
     mentioned |= {word.rpartition("/")[0] for word in mentioned}  # helpers are named after their node
     for rewrite in rewrites:
@@ -41,54 +90,8 @@ def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
     return "", ""
 
 
-def check(
-    model: ModelProto,
-    patch: ModelPatch,
-    read: Callable[[TensorProto], TensorProto],
-    rewrites: list[Rewrite],
-    known: Mapping[str, bytes] | None,
-    report: Report,
-    model_index: ModelIndex,
-) -> None:
-    """Raises InternalError if the planned result is not valid although the source is; completes its value_info.
-
-    `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
-    compared with it.
-    """
-    findings, inferred = find(view.of_result(model, patch, read))
-    if findings:
-        before, _ = find(view.of_source(model, read, model_index))
-        if before and (mended := _without_stated_types(model, patch, read)) is not None:
-            report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
-            inferred, findings = mended, []
-        for finding in findings:
-            if _same_as_before(finding, before):
-                report.warnings.append(f"the source has this fault too: {finding}")
-            elif before:
-                raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=report.source)
-            else:
-                adapter, node = blame(rewrites, finding)
-                raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
-    if inferred is None or known is None:
-        return
-    outputs = {value.name for value in model.graph.output}
-    for name, by, before_type, found in _changed(inferred, rewrites, known):
-        if name in patch.graph.stale_value_info:
-            continue
-        wrong = contradicts(found, before_type) and not _is_overcounted(model, name)
-        if wrong and any(v.name == name and contradicts(v.type, before_type) for v in model.graph.value_info):
-            report.warnings.append(f"the stated type of {name!r} contradicts the model and is left out")
-            patch.graph.stale_value_info.add(name)
-        elif wrong:
-            raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
-        if (wrong or is_vaguer(found, before_type)) and by.makes(name):
-            (patch.graph.refined if name in outputs else patch.graph.value_info).append(
-                ValueInfoProto(name=name, type=nameless(before_type))
-            )
-
-
 def _changed(
-    inferred: GraphProto, rewrites: list[Rewrite], known: Mapping[str, bytes]
+    inferred: GraphProto, rewrites: Sequence[Rewrite], known: Mapping[str, bytes]
 ) -> Iterator[tuple[str, Rewrite, TypeProto, TypeProto | None]]:
     """The outputs of rewritten nodes of which inference now finds something else, in the order of the nodes: who
     rewrote the node, what was known, and what is found."""
@@ -112,19 +115,6 @@ def _is_overcounted(model: ModelProto, name: str) -> bool:
     return producer is not None and producer.op_type in ("AveragePool", "LpPool", "MaxPool")
 
 
-def _without_stated_types(
-    model: ModelProto, patch: ModelPatch, read: Callable[[TensorProto], TensorProto]
-) -> GraphProto | None:
-    """The inferred result without the types that the source states of inner values, if that is what was wrong."""
-    stated = {value.name for value in model.graph.value_info} - patch.graph.stale_value_info
-    patch.graph.stale_value_info |= stated
-    findings, inferred = find(view.of_result(model, patch, read))
-    if findings:
-        patch.graph.stale_value_info -= stated
-        return None
-    return inferred
-
-
 def find(seen: View) -> tuple[list[str], GraphProto | None]:
     """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
     inferred = inference.in_chunks(seen, check=onnx.checker.check_model)
@@ -141,13 +131,6 @@ def find(seen: View) -> tuple[list[str], GraphProto | None]:
     except Exception as error:
         findings += lines_of(error)[:1]
     return findings, inferred
-
-
-def lines_of(error: Exception) -> list[str]:
-    """What an error of onnx says, a line each."""
-    text = re.sub(r"^\[\w+\] Inference error\(s\): ", "", str(error).strip()) or type(error).__name__
-    parts = re.split(r"\n(?=\(op_type)", text)
-    return [" ".join(part.split()) for part in parts]
 
 
 def _same_as_before(finding: str, before: list[str]) -> bool:

@@ -5,54 +5,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.planning.planner import Planner
-from onnx_convert.report import Report
+from onnx_convert.planning.planner import plan
 from onnx_convert.spec import opsets
-from onnx_convert.target import ir_versions
+from onnx_convert.target.resolve import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-    from onnx import ModelProto, TensorProto
-
-    from onnx_convert.model.validation import ModelIndex
-    from onnx_convert.options import Options
+    from onnx_convert.model.source import SourceModel
     from onnx_convert.report import Refusal
+    from onnx_convert.target.request import Request
 
 
 class Reach:
-    """The opsets of ai.onnx that one model can be carried to. `target_at` gives the opset of each domain for one."""
+    """The opsets of ai.onnx that one model can be brought to by a request, whatever it asks for other domains."""
 
-    def __init__(
-        self,
-        model: ModelProto,
-        imports: dict[str, int],
-        target_at: Callable[[int], dict[str, int]],
-        options: Options,
-        read: Callable[[TensorProto], TensorProto],
-        model_index: ModelIndex,
-    ) -> None:
-        self._model = model
-        self._imports = imports
-        self._target_at = target_at
-        self._options = options
-        self._read = read
-        self._model_index = model_index
-        self._start = imports.get(opsets.AI_ONNX, 0)
+    def __init__(self, source: SourceModel, request: Request) -> None:
+        self._source = source
+        self._request = request
+        self._start = source.imports.main.get(opsets.AI_ONNX, 0)
 
-    def refusals_at(self, opset: int) -> list[Refusal]:
-        """What stands in the way of an opset, found by planning."""
-        report = Report()
-        rising = opset > self._start
-        model_index, keep = self._model_index, self._options.keep_functions
-        ir_version = ir_versions.choose(
-            self._model, model_index.graphs, opset, None, rising=rising, keep_functions=keep
-        )
-        target = self._target_at(opset)
-        Planner(self._model, self._imports, target, ir_version, self._options, self._read, report, model_index).plan()
-        return report.refusals
+    def refusals_at(self, opset: int) -> Sequence[Refusal]:
+        """Returns what stands in the way of an opset, found by planning."""
+        request = self._request.at(opset)
+        return plan(self._source, resolve(self._source, request), request.options).refusals
 
-    def nearest(self, aim: int, refusals: list[Refusal]) -> int | None:
+    def nearest(self, aim: int, refusals: Sequence[Refusal]) -> int | None:
         """The opset closest to a refused one that can be reached, None if there is none but the model's own.
 
         It is what the boundaries of the refusals suggest, or is found by halving where they suggest none.
@@ -68,7 +46,7 @@ class Reach:
                 return candidate
         return None
 
-    def limit(self, aim: int) -> tuple[int, list[Refusal]]:
+    def limit(self, aim: int) -> tuple[int, Sequence[Refusal]]:
         """The opset furthest on the way to `aim` that can be reached, and what is refused one step beyond it.
 
         What the refusals suggest is tried first, then the next opset beyond; halving is for refusals without boundary.
@@ -91,7 +69,7 @@ class Reach:
                 good = candidate
         return good, refusals
 
-    def _suggested(self, aim: int, refusals: list[Refusal]) -> int | None:
+    def _suggested(self, aim: int, refusals: Sequence[Refusal]) -> int | None:
         """The nearest opset at which none of the refused boundaries is crossed; None if they do not tell."""
         boundaries = [refusal.boundary for refusal in refusals if refusal.domain == "ai.onnx"]
         if not boundaries or not all(boundaries):

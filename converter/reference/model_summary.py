@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 from onnx import AttributeProto, GraphProto, TensorProto
 
 from onnx_convert.model.graphs import subgraphs
+from onnx_convert.planning.reach import Reach
 from onnx_convert.spec import opsets
 from onnx_convert.storage import tensor_data
 from onnx_convert.target import runtimes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from onnx import FunctionProto, ModelProto, TypeProto
+    from onnx import FunctionProto, TypeProto
 
-    from onnx_convert.planning.reach import Reach
+    from onnx_convert.model.source import SourceModel
     from onnx_convert.report import Refusal
+    from onnx_convert.target.request import Request
     from onnx_convert.target.runtimes import Runtime
 
 
@@ -49,8 +51,8 @@ class Description:
     dtypes: Counter[str] = field(default_factory=Counter)  # of weights, graph inputs and outputs
     lowest: int = 0
     highest: int = 0
-    below: list[Refusal] = field(default_factory=list)
-    above: list[Refusal] = field(default_factory=list)
+    below: Sequence[Refusal] = ()
+    above: Sequence[Refusal] = ()
     runtimes: list[Runtime] = field(default_factory=list)  # that load it as it is
     seconds: float = 0.0
 
@@ -63,11 +65,13 @@ class Description:
         return plain
 
 
-def describe(model: ModelProto, imports: dict[str, int], reach: Reach, where: str) -> Description:
-    """Tells what a model is; `imports` are its opsets, `reach` plans for it, `where` is its name."""
-    told = Description(source=where, ir_version=model.ir_version)
+def describe(source: SourceModel, request: Request) -> Description:
+    """Describes a model, and how far it can be brought with what the request allows."""
+    model, reach = source.proto, Reach(source, request)
+    source.index  # noqa: B018 - raises for a model that makes no sense
+    told = Description(source=source.name, ir_version=model.ir_version)
     told.producer = f"{model.producer_name} {model.producer_version}".strip()
-    told.opsets = {opsets.shown(domain): version for domain, version in imports.items()}
+    told.opsets = source.imports.shown
     told.functions = [f"{opsets.shown(function.domain)}.{function.name}" for function in model.functions]
     for values in (model.graph.input, model.graph.output):
         told.dtypes.update(dtype for value in values if (dtype := _dtype(value.type)))
@@ -78,7 +82,7 @@ def describe(model: ModelProto, imports: dict[str, int], reach: Reach, where: st
     for function in model.functions:
         _count(function, told)
     told.nodes = told.operators.total()
-    if opsets.AI_ONNX in imports:
+    if opsets.AI_ONNX in source.imports.main:
         told.lowest, told.below = reach.limit(1)
         told.highest, told.above = reach.limit(opsets.latest())
     told.runtimes = [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]

@@ -1,98 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which opsets a model imports, and which ones a request means for it."""
+"""Resolves a request for one model: to which opsets and which IR version it goes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from operator import index
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import onnx
 
-from onnx_convert.errors import InvalidModelError, UsageError
+from onnx_convert.errors import UsageError
 from onnx_convert.rewrite import plugins, registry
 from onnx_convert.spec import opsets
+from onnx_convert.target import ir_versions
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, ModelProto
-
+    from onnx_convert.model.opset_imports import OpsetImports
+    from onnx_convert.model.source import SourceModel
     from onnx_convert.spec.opsets import Imports
-
-Target = int | str | Mapping[str, int | str]
-
-
-def imports_of(holder: ModelProto | FunctionProto, where: str) -> Imports:
-    """The opset of each domain that a model or function imports; empty for IR versions 1 and 2, which had no imports.
-
-    InvalidModelError for an opset that does not exist, or that the installed onnx does not know.
-    """
-    found: Imports = {}
-    for entry in holder.opset_import:
-        domain, shown = opsets.canonical_domain(entry.domain), opsets.shown(entry.domain)
-        if found.setdefault(domain, entry.version) != entry.version:
-            raise InvalidModelError(f"{shown} is imported at two opsets", where=where)
-        if entry.version < 1:
-            raise InvalidModelError(f"opset {entry.version} of {shown} does not exist", where=where)
-        if opsets.is_known(domain) and entry.version > opsets.latest(domain):
-            raise InvalidModelError(
-                f"opset {entry.version} of {shown} is newer than the installed onnx {onnx.__version__} "
-                f"knows ({opsets.latest(domain)}); a newer onnx may know it",
-                where=where,
-            )
-    return found
+    from onnx_convert.target.request import Opsets, Request
+    from onnx_convert.target.runtimes import Runtime
 
 
-class OpsetImports:
-    """The imports of a model and of its functions."""
+class Target(NamedTuple):
+    """Where one model goes: the opset of each domain, an IR version, and the runtime that has to load the result, if
+    one was named. `moves` says that an opset differs from the model's, `rises` that none is lower."""
 
-    def __init__(self, model: ModelProto, where: str) -> None:
-        self.main = imports_of(model, where) or {opsets.AI_ONNX: 1}
-        self.functions = [imports_of(f, f"{where}: function {f.name}") for f in model.functions]
-        self.everywhere: Imports = {}  # the highest opset of each domain
-        for imports in (self.main, *self.functions):
-            for domain, version in imports.items():
-                self.everywhere[domain] = max(version, self.everywhere.get(domain, 0))
+    opsets: Imports
+    ir_version: int
+    moves: bool
+    rises: bool
+    runtime: Runtime | None = None
 
-    def resolve(self, to: Target | None) -> Imports:
-        """The opset that each domain goes to; those that stay are there too if their operators are known.
 
-        ai.onnx.ml follows ai.onnx to the release of the target unless it is named, and never goes the other way.
-        UsageError for an opset that does not exist, or a domain that nobody knows.
-        """
-        target = {domain: version for domain, version in self.main.items() if opsets.is_known(domain)}
-        asked = _by_domain(to)
-        for domain, version in asked.items():
-            if not opsets.is_known(domain):
-                broken = plugins.load()
-                if not registry.has_domain(domain):
-                    raise UsageError("; ".join([f"no adapter is registered for domain {domain!r}", *broken]))
-            target[domain] = _version(domain, version)
-        present = self.everywhere.get(opsets.AI_ONNX_ML)
-        if opsets.AI_ONNX in asked and present is not None and opsets.AI_ONNX_ML not in asked:
-            usual = opsets.ml_opset_of(target[opsets.AI_ONNX])
-            rises = target[opsets.AI_ONNX] >= self.everywhere.get(opsets.AI_ONNX, 0)
-            target[opsets.AI_ONNX_ML] = max(present, usual) if rises else min(present, usual)
-        if opsets.AI_ONNX not in target:  # where functions stay, and what adapters of other domains write
-            ml = opsets.opset_of_ml(target.get(opsets.AI_ONNX_ML, 1))
-            target[opsets.AI_ONNX] = self.everywhere.get(opsets.AI_ONNX, ml)
-        return target
-
-    def moves(self, target: Imports) -> bool:
-        """Whether anything has to go to another opset."""
-        return any(
-            target.get(domain, version) != version
-            for imports in (self.main, *self.functions)
-            for domain, version in imports.items()
+def resolve(source: SourceModel, request: Request) -> Target:
+    """Returns the target that a request means for a model. UsageError if it means none."""
+    imports, model, runtime = source.imports, source.proto, request.runtime
+    target = opsets_of(imports, runtime.opsets_for(imports.shown) if runtime else request.to)
+    moves, rises, keep = imports.moves(target), imports.rises(target), request.options.keep_functions
+    opset, ir_version = target[opsets.AI_ONNX], max(model.ir_version, opsets.INPUTS_ONLY)
+    if runtime is not None:
+        raised = opset > imports.main.get(opsets.AI_ONNX, opset)
+        ir_version = ir_versions.within(
+            model, source.index.graphs, opset, runtime.ir, request.ir_version, raised=raised, keep_functions=keep
         )
+    elif moves or request.ir_version is not None:
+        ir_version = ir_versions.choose(
+            model, source.index.graphs, opset, request.ir_version, rising=rises, keep_functions=keep
+        )
+    return Target(target, ir_version, moves, rises, runtime)
 
-    def rises(self, target: Imports) -> bool:
-        """Whether nothing goes down: ai.onnx decides, and the others where it is not imported."""
-        if opsets.AI_ONNX in self.everywhere:
-            return target[opsets.AI_ONNX] >= self.everywhere[opsets.AI_ONNX]
-        return all(target.get(domain, version) >= version for domain, version in self.main.items())
+
+def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
+    """Returns the opset that each domain goes to; those that stay are there too if their operators are known.
+
+    ai.onnx.ml follows ai.onnx to the release of the target unless it is named, and never goes the other way. UsageError
+    for an opset that does not exist, or a domain that nobody knows.
+    """
+    target = {domain: version for domain, version in imports.main.items() if opsets.is_known(domain)}
+    asked = _by_domain(to)
+    for domain, version in asked.items():
+        if not opsets.is_known(domain):
+            broken = plugins.load()
+            if not registry.has_domain(domain):
+                raise UsageError("; ".join([f"no adapter is registered for domain {domain!r}", *broken]))
+        target[domain] = _version(domain, version)
+    present = imports.everywhere.get(opsets.AI_ONNX_ML)
+    if opsets.AI_ONNX in asked and present is not None and opsets.AI_ONNX_ML not in asked:
+        usual = opsets.ml_opset_of(target[opsets.AI_ONNX])
+        rises = target[opsets.AI_ONNX] >= imports.everywhere.get(opsets.AI_ONNX, 0)
+        target[opsets.AI_ONNX_ML] = max(present, usual) if rises else min(present, usual)
+    if opsets.AI_ONNX not in target:  # where functions stay, and what adapters of other domains write
+        ml = opsets.opset_of_ml(target.get(opsets.AI_ONNX_ML, 1))
+        target[opsets.AI_ONNX] = imports.everywhere.get(opsets.AI_ONNX, ml)
+    return target
 
 
-def _by_domain(to: Target | None) -> dict[str, int | str]:
+def _by_domain(to: Opsets | None) -> dict[str, int | str]:
     if to is None:
         return {}
     if not isinstance(to, Mapping):
