@@ -93,7 +93,8 @@ class NodeList:
 
     def __iter__(self) -> Iterator[NodeProto]:
         """Yields messages, which stay the same from the first time on."""
-        self._held = found = [_parsed(node) for node in self._held]
+        found = [_parsed(node) for node in self._held]
+        self._held = [*found]
         return iter(found)
 
     # ---- one node of the source after the other
@@ -111,7 +112,7 @@ class NodeList:
         if self._done == self._border:
             self._begin_chunk()
         self._done += 1
-        self._held += nodes._held
+        self._held += nodes._held  # noqa: SLF001  (how they are held is the matter of this module)
         self._chunk.used.update(used)
         self._chunk.made.update(made)
         self.changed = True
@@ -131,6 +132,8 @@ class NodeList:
     def put_first(self, nodes: Sequence[NodeProto]) -> None:
         """Puts new nodes in front of all others."""
         self._held[:0] = nodes
+        for chunk in self.chunks[1:]:
+            chunk.start += len(nodes)
         self.changed = True
 
     def discard(self, gone: Container[int]) -> None:

@@ -10,7 +10,7 @@ from onnx import numpy_helper
 from onnx_convert.rewrite.values import elements_to_compare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import numpy
     from onnx import TensorProto
@@ -36,16 +36,17 @@ class Constants:
     def share(self, array: Array, hint: str) -> str:
         """Returns the name of a constant with these elements; makes one, named after the hint, if there is none."""
         key = (array.dtype.num, array.shape, elements_to_compare(array))
-        name = self._find(key)
+        name = self.find(key)
         if name is None:
             name = self._names.fresh(hint)
             self._by_content[key] = name
             self._tensors[name] = numpy_helper.from_array(array, name)
         return name
 
-    def _find(self, key: Key) -> str | None:
+    def find(self, key: Key) -> str | None:
+        """Returns the name of a shared constant by its dtype, shape and elements, None if there is none."""
         name = self._by_content.get(key)
-        return self._outer._find(key) if name is None and self._outer is not None else name
+        return self._outer.find(key) if name is None and self._outer is not None else name
 
     def place(self, tensor: TensorProto) -> None:
         """Adds a constant under the name that it has, whether it is used or not."""
@@ -62,11 +63,21 @@ class Constants:
 
     def commit(self) -> None:
         """Adds the constants of a draft to those of the graph."""
-        if self._outer is not None and (self._tensors or self._placed or self._used):
-            self._outer._by_content |= self._by_content
-            self._outer._tensors |= self._tensors
-            self._outer._placed += self._placed
-            self._outer._used |= self._used
+        if self._outer is not None:
+            self._outer.take(self._by_content, self._tensors, self._placed, self._used)
+
+    def take(
+        self,
+        by_content: Mapping[Key, str],
+        tensors: Mapping[str, TensorProto],
+        placed: Iterable[TensorProto],
+        used: Iterable[str],
+    ) -> None:
+        """Adds constants: names of shared ones by content, these by name, the placed ones, and the names in use."""
+        self._by_content.update(by_content)
+        self._tensors.update(tensors)
+        self._placed.extend(placed)
+        self._used.update(used)
 
     def tensors(self) -> list[TensorProto]:
         """Returns what the graph has to hold: the constants that were placed, and the shared ones that are used."""

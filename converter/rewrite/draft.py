@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from onnx_convert.rewrite.constants import Constants
 from onnx_convert.rewrite.written import WrittenValues
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import has_shape, tensor_type, type_str
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
     from onnx_convert.analysis.facts import Facts
+    from onnx_convert.rewrite.constants import Constants
     from onnx_convert.rewrite.context import Session
     from onnx_convert.rewrite.values import Producer, ValueFacts
     from onnx_convert.spec.opsets import Imports
@@ -71,25 +71,25 @@ class Draft(WrittenValues):
         """Takes note that a new node has come to the target. If that is up, inference finds more there: what is asked
         from now on is answered as after a replay, which goes there at once."""
         for name in node.output:
-            if name in self._written:
-                made, before = self._written[name]
+            if name in self.written:
+                made, before = self.written[name]
                 if made is node and before < opset:
-                    self._written[name] = (node, opset)
+                    self.written[name] = (node, opset)
 
     def rename(self, old: str, new: str) -> None:
         """Takes note that a new value takes over the name of one of the subject's."""
-        if new in self._written:
-            self._earlier.setdefault(new, self._written[new])
-        self._written[new] = self._written.pop(old)
-        self._types.pop(new, None)
-        known = self._types.pop(old, None)
+        if new in self.written:
+            self.earlier.setdefault(new, self.written[new])
+        self.written[new] = self.written.pop(old)
+        self.types.pop(new, None)
+        known = self.types.pop(old, None)
         if has_shape(known):
-            self._types[new] = known
+            self.types[new] = known
 
     def state_type(self, name: str, kind: TypeProto) -> None:
         """States the type of a new value, which inference need not be asked for."""
         self._own.add(name)
-        self._types[name] = kind
+        self.types[name] = kind
         self.states_types = True
 
     def share(self, array: Array, hint: str) -> str:
@@ -136,16 +136,18 @@ class Draft(WrittenValues):
         return self._surroundings.literal(name) if name not in self._own else None
 
     def is_read(self, name: str) -> bool:
-        return name in self._own or self._surroundings.is_read(name)
+        return self._is_new(name) or self._surroundings.is_read(name)
 
     # ---- questions about the graph
 
     def is_of_model(self, name: str) -> bool:
-        return name not in self._own and self._surroundings.is_of_model(name)
+        return not self._is_new(name) and self._surroundings.is_of_model(name)
 
     def producer(self, name: str) -> Producer | None:
-        own = name in self._own or self._constant_tensor(name) is not None
-        return None if own else self._surroundings.producer(name)
+        return None if self._is_new(name) else self._surroundings.producer(name)
+
+    def _is_new(self, name: str) -> bool:
+        return name in self._own or self._constant_tensor(name) is not None
 
     def graph(self) -> GraphProto | FunctionProto:
         return self._surroundings.graph()

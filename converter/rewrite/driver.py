@@ -19,7 +19,7 @@ from onnx_convert.model.node_list import NewNodes
 from onnx_convert.model.patch import Rewrite, apply_graph
 from onnx_convert.report import Refusal
 from onnx_convert.rewrite import legality
-from onnx_convert.rewrite.legalizer import Legalizer, is_plain, values_of
+from onnx_convert.rewrite.legalizer import Legalizer, values_of
 from onnx_convert.rewrite.node import Refuse
 from onnx_convert.rewrite.scope import Scope
 from onnx_convert.spec import opsets, signatures
@@ -213,12 +213,10 @@ class Driver:
     def _is_legal(self, node: NodeProto, route: Route, scope: Scope) -> bool:
         assert route.signature is not None
         assert route.stop is not None
-        unknown: list[str] = []
-        type_str = scope.facts.type_str
-        if legality.check(node, route.signature, route.stop, type_str, unknown if route.narrower else None) is not None:
-            return False
-        self._assume(node, unknown, scope)
-        return True
+        finding, unknown = legality.check(node, route.signature, route.stop, scope.facts.type_str)
+        if finding is None and route.narrower:
+            self._assume(node, unknown, scope)
+        return finding is None
 
     def _assume(self, node: NodeProto, unknown: Sequence[str], scope: Scope) -> None:
         """Takes note that the dtypes of some values are not known, and taken to be legal at the target."""
@@ -261,7 +259,7 @@ class Driver:
         for node in nodes:
             made += node.output
             route = self._legalizer.route_of_new(node)
-            if is_plain(node, route) and opsets.AI_ONNX in scope.imports:
+            if route.is_plain and opsets.AI_ONNX in scope.imports:
                 used.update(node.input)
             else:
                 used |= used_names(node)

@@ -25,7 +25,7 @@ from onnx import (
 from onnx_convert.errors import InternalError
 from onnx_convert.model import tensors
 from onnx_convert.model.attributes import attribute, set_attributes
-from onnx_convert.model.graphs import own_of, used_names
+from onnx_convert.model.graphs import copy_own, used_names
 from onnx_convert.model.tensors import elements_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
 from onnx_convert.rewrite.node import Node, Value
@@ -305,8 +305,7 @@ class Emitter:
             renamed[value.name] = name
         if self.meaning is None and renamed:
             self.meaning = bearer = made[next(iter(renamed))]
-            bearer.ClearField("name")
-            bearer.MergeFromString(own_of(node))
+            copy_own(node, bearer)
         for new, _ in self.emitted:
             for names in (new.input, new.output):
                 for index, name in enumerate(names):

@@ -54,31 +54,31 @@ class GraphFacts(WrittenValues):
         self.inferred = inferred
         self._graph = graph
         self._session = session
-        self._constants_added = constants
+        self._new_constants = constants
         self._outer = outer
         self._found_sources: dict[str, NodeProto | TensorProto | None] | None = None
 
     # ---- what rewrites wrote
 
-    def take(self, written: WrittenValues) -> None:
+    def take(self, rewrite: WrittenValues) -> None:
         """Adds what a rewrite wrote and found out about it."""
-        for name, entry in written._written.opened().items():
-            first = self._written[name] if name in self._written else written._earlier.get(name)
+        for name, entry in rewrite.written.entries().items():
+            first = self.written[name] if name in self.written else rewrite.earlier.get(name)
             if first is not None:
-                self._earlier.setdefault(name, first)
-            self._written[name] = entry
-            self._types.pop(name, None)
-        self._types |= written._types
+                self.earlier.setdefault(name, first)
+            self.written[name] = entry
+            self.types.pop(name, None)
+        self.types |= rewrite.types
 
     def take_replayed(self, nodes: Sequence[NodeProto], values: Sequence[str], versions: Mapping[str, int]) -> None:
         """Adds nodes that a replay wrote, given the values that they make, and the opset of each domain."""
-        self._written.take(nodes, values, versions)
+        self.written.take(nodes, values, versions)
 
     # ---- questions about values
 
     def _known_type(self, name: str) -> TypeProto | None:
         known = self.inferred.type_of(name)
-        if known is None and (tensor := self._constants_added.tensor(name)) is not None:
+        if known is None and (tensor := self._new_constants.tensor(name)) is not None:
             return tensor_type(tensor.data_type, tensor.dims)
         if known is None and self._outer is not None:
             return self._outer.type_of(name)
@@ -107,7 +107,7 @@ class GraphFacts(WrittenValues):
 
     def _spelled_out(self, name: str) -> TensorProto | None:
         """Returns the tensor behind a constant of this graph that is not computed, without its elements."""
-        new = self._constants_added.tensor(name)
+        new = self._new_constants.tensor(name)
         if new is not None:
             return new
         source = self._sources.get(name)

@@ -115,9 +115,9 @@ class Legalizer:
         self.writes_simple_nodes &= all(opsets.is_simple(new.op_type, new.domain) for new in nodes)
         # Types that cannot be inferred at the target are known from the way, which a replay does not go.
         if subject is not None and not rewriting.unknown and all(route.infers for route in routes):
-            plain = all(is_plain(new, route) for new, route in zip(nodes, routes, strict=True))
+            plain = all(route.is_plain for route in routes)
             self._replays.learn(subject, opset, nodes, rewriting.bearer, steps, recorder, draft, plain=plain)
-        return Legalized(NewNodes(nodes), steps, frozenset(rewriting.inlined), rewriting.unknown)
+        return Legalized(NewNodes(nodes), steps, frozenset(rewriting.inlined), tuple(rewriting.unknown))
 
     def route_of_new(self, node: NodeProto) -> Route:
         """Returns the route of a node that has come to the target."""
@@ -222,9 +222,10 @@ class Legalizer:
         node, signature, draft = moving.node, route.signature, rewriting.draft
         if signature is None or route.stop is None:
             return [node]  # a function, or a domain that the installed onnx does not define
-        unknown = rewriting.unknown if route.narrower else None
         as_written = route.as_written and bool(moving.lineage)
-        finding = legality.check(node, signature, route.stop, draft.type_str, unknown, as_written=as_written)
+        finding, unknown = legality.check(node, signature, route.stop, draft.type_str, as_written=as_written)
+        if route.narrower:
+            rewriting.unknown += unknown
         if finding is None:
             draft.arrive(node, route.stop)
             return [node]
@@ -245,13 +246,6 @@ class Legalizer:
         return promotion.nodes
 
 
-def is_plain(node: NodeProto, route: Route) -> bool:
-    """Returns whether nothing has to be done about a new node but to put it into its graph: it is of ai.onnx, its types
-    can be inferred, and it has no subgraphs."""
-    domain = opsets.canonical_domain(node.domain)
-    return domain == opsets.AI_ONNX and route.infers and not route.may_hold_graphs
-
-
 def values_within(node: NodeProto) -> frozenset[str]:
     """Returns the values that the subgraphs of a node are given and make themselves. No other graph that may be written
     for the same node has one of them, so they tell a copy of such a subgraph from a new one."""
@@ -269,7 +263,7 @@ def values_of(graph: GraphProto) -> set[str]:
 
 
 def _located(refuse: Refuse, moving: NodeProto, source: NodeProto, crossing: Crossing | None) -> Refuse:
-    """Returns a refusal that says where it happened: at which boundary, and of what if not of the source node itself."""
+    """Returns a refusal that says where it happened: at which boundary, and to which node if it is a new one."""
     within = f"what replaces it needs {moving.op_type}: " if moving.op_type != source.op_type else ""
     boundary, direction = (crossing.boundary, crossing.direction) if crossing is not None else (refuse.boundary, "")
     reason = f"{within}{refuse.reason}"

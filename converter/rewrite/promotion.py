@@ -176,7 +176,9 @@ def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> P
     made.name = f"cast through {' and '.join(dict.fromkeys(through))}"
     for new in made.nodes:
         casting = signatures.signature_of(new.op_type, opset, opsets.canonical_domain(new.domain))
-        if new.op_type == "Cast" and (casting is None or legality.check(new, casting, opset, node.draft.type_str)):
+        if new.op_type == "Cast" and (
+            casting is None or legality.check(new, casting, opset, node.draft.type_str).finding is not None
+        ):
             return None
     return made
 
@@ -232,7 +234,7 @@ def _still_wrong(
     for index, name in enumerate(node.proto.output):
         _, wider = promoted.get(signature.formal_output(index).variable, (0, 0))
         types[name] = f"tensor({dtype_name(wider)})" if wider else node.draft.type_str(name)
-    return legality.check(trial, signature, opset, lambda name: types.get(name, ""))
+    return legality.check(trial, signature, opset, lambda name: types.get(name, "")).finding
 
 
 def _rename(op: Emitter, old: str, new: str) -> None:

@@ -93,7 +93,9 @@ class Replays:
         plain: bool,
     ) -> None:
         """Remembers what became of a node, unless that depends on more than was taken down."""
-        if not recorder.is_complete or draft.states_types or any(map(holds_graph, nodes)):
+        if not recorder.is_complete or draft.states_types:
+            return
+        if any(new.op_type == "Constant" or holds_graph(new) for new in nodes):
             return
         own = [*subject.names, ""]
         named = dict.fromkeys(name for new in nodes for name in (*new.input, *new.output) if name not in own)

@@ -29,6 +29,7 @@ class Route(NamedTuple):
     narrower: bool = False
     may_hold_graphs: bool = False
     infers: bool = True  # whether inference finds the types of its outputs at the target
+    is_plain: bool = False  # whether nothing has to be done about a new node but to put it into its graph
     is_unknown: bool = False  # the model's opset has no such operator
     is_undecided: bool = False  # onnx does not define the domain, and no adapter has a word about the operator
     is_judged: bool = False  # whether a node of the source is judged although it crosses nothing
@@ -63,6 +64,8 @@ class Routes:
         lacks_schema = known and opsets.schema_at(operator, opset, domain) is None
         crossing = registry.route(domain, operator, opset, stop)
         signature = signatures.signature_of(operator, stop, domain)
+        infers = signature is None or signature.infers
+        may_hold_graphs = opsets.may_hold_graphs(operator, domain)
         downhill = stop < opset and bool(registry.crossings(domain, operator, opset, stop))
         route = Route(
             stop=stop,
@@ -70,8 +73,9 @@ class Routes:
             signature=signature,
             as_written=signature is not None and signature == signatures.signature_of(operator, opset, domain),
             narrower=stop < opset and signatures.is_narrower(operator, opset, stop, domain),
-            may_hold_graphs=opsets.may_hold_graphs(operator, domain),
-            infers=signature is None or signature.infers,
+            may_hold_graphs=may_hold_graphs,
+            infers=infers,
+            is_plain=domain == opsets.AI_ONNX and infers and not may_hold_graphs,
             is_unknown=lacks_schema and not registry.is_experimental(operator, domain),
             is_undecided=not known and opset != stop and not registry.has_operator(operator, domain),
             is_judged=downhill and crossing is None and signature is not None,

@@ -12,7 +12,6 @@ from onnx_convert.model.patch import GraphPatch
 from onnx_convert.rewrite.constants import Constants
 from onnx_convert.rewrite.draft import Draft
 from onnx_convert.rewrite.graph_facts import GraphFacts
-from onnx_convert.spec import opsets
 from onnx_convert.spec.types import is_vaguer, nameless, type_of_elements, type_str
 
 if TYPE_CHECKING:
@@ -67,10 +66,12 @@ class Scope:
         self.finished = finished
         self.is_function = not isinstance(graph, GraphProto)
         self.is_subgraph = outer is not None
-        self.constants = session.constants_inside(outer.constants) if outer is not None else Constants(session.names)
+        self.constants: Constants = (
+            session.constants_inside(outer.constants) if outer is not None else Constants(session.names)
+        )
         self._owns_constants = outer is None or self.constants is not outer.constants
         around: ValueFacts | None = outer.facts if isinstance(outer, Scope) else outer
-        self.facts = GraphFacts(graph, session, inferred, imports, self.constants, around)
+        self.facts: GraphFacts = GraphFacts(graph, session, inferred, imports, self.constants, around)
         self.patch = GraphPatch(graph, NodeList(graph, chunks, compact=compact))
         self._stated_names: set[str] | None = None
 

@@ -36,7 +36,8 @@ _LITERAL_ELEMENTS: Final = 1024  # inference is shown the elements of axes and s
 class WrittenNodes:
     """A node and the opset of its domain that it is written for, by each value that it makes.
 
-    What replays write is not looked into until somebody asks about one of its values, and hardly anybody does.
+    What replays write is not looked into until somebody asks about one of its values, and hardly anybody does. None of
+    it is a Constant node.
     """
 
     def __init__(self) -> None:
@@ -65,8 +66,13 @@ class WrittenNodes:
         del self._entries[name]
         return entry
 
-    def opened(self) -> Mapping[str, Entry]:
-        """Returns the entries that no replay wrote."""
+    def node_not_replayed(self, name: str) -> NodeProto | None:
+        """Returns the node that makes a value, None if that is for a replay to say, or if nobody wrote it."""
+        entry = self._entries.get(name)
+        return entry[0] if entry is not None else None
+
+    def entries(self) -> Mapping[str, Entry]:
+        """Returns the entries of all values that no replay made."""
         return self._entries
 
     @property
@@ -101,9 +107,9 @@ class WrittenValues:
     def __init__(self, imports: Imports, read: Callable[[TensorProto], TensorProto]) -> None:
         self.imports = imports
         self._read = read
-        self._written = WrittenNodes()
-        self._earlier: dict[str, Entry] = {}  # what a value was first written as
-        self._types: dict[str, TypeProto | None] = {}  # of written values only
+        self.written = WrittenNodes()
+        self.earlier: dict[str, Entry] = {}  # what a value was first written as
+        self.types: dict[str, TypeProto | None] = {}  # where not even the rank is known otherwise
         self._type_strs: dict[str, str] = {}
         self._constants: dict[str, Array | None] = {}
         self._depth = 0
@@ -129,8 +135,8 @@ class WrittenValues:
         entry = (node, opset)
         for name in node.output:
             if name:
-                self._written[name] = entry
-                self._types.pop(name, None)
+                self.written[name] = entry
+                self.types.pop(name, None)
 
     # ---- types
 
@@ -138,18 +144,18 @@ class WrittenValues:
         known = self._known_type(name)
         if has_shape(known):
             return known
-        if name in self._types:
-            return self._types[name]
-        if name not in self._written:
+        if name in self.types:
+            return self.types[name]
+        self.types[name] = known  # a question about itself, through a captured name, ends here
+        if name not in self.written:
             return known
-        self._types[name] = known  # a question about itself, through a captured name, ends here
         made = self._infer(name) or known
-        if name in self._earlier and not is_complete(made):  # a value keeps its type, whatever makes it now
-            self._written[name], now = self._earlier[name], self._written[name]
+        if name in self.earlier and not is_complete(made):  # a value keeps its type, whatever makes it now
+            self.written[name], now = self.earlier[name], self.written[name]
             before = self._infer(name)
             made = before if before is not None and is_vaguer(made, before) else made
-            self._written[name] = now
-        self._types[name] = made
+            self.written[name] = now
+        self.types[name] = made
         return made
 
     def type_str(self, name: str) -> str:
@@ -168,10 +174,10 @@ class WrittenValues:
         answer = self._known_type_str(name)
         if answer:
             return answer
-        if name in self._written and name not in self._types:
+        if name in self.written and name not in self.types:
             if self._source_of_type(name):
                 return None
-            node, opset = self._written[name]
+            node, opset = self.written[name]
             signature = signatures.signature_of(node.op_type, opset, opsets.canonical_domain(node.domain))
             formal = signature.formal_output(list(node.output).index(name)) if signature is not None else None
             if formal is not None and len(formal.types) == 1:
@@ -181,7 +187,7 @@ class WrittenValues:
 
     def _source_of_type(self, name: str) -> str:
         """Returns the value whose type a written one has by its schema, "" if there is none."""
-        node, opset = self._written[name]
+        node, opset = self.written[name]
         signature = signatures.signature_of(node.op_type, opset, opsets.canonical_domain(node.domain))
         source = signature.source_of(list(node.output).index(name)) if signature is not None else -1
         return node.input[source] if 0 <= source < len(node.input) else ""
@@ -190,8 +196,8 @@ class WrittenValues:
         """Infers the node that was written for a value; first those that it depends on, which may be a long chain."""
         waiting, seen = [name], {name}
         while waiting:
-            node, _ = self._written[waiting[-1]]
-            before = [n for n in used_names(node) if n in self._written and n not in self._types and n not in seen]
+            node, _ = self.written[waiting[-1]]
+            before = [n for n in used_names(node) if n in self.written and n not in self.types and n not in seen]
             if before:
                 seen.update(before)
                 waiting += before
@@ -200,7 +206,7 @@ class WrittenValues:
         return self._infer_node(name)
 
     def _infer_node(self, name: str) -> TypeProto | None:
-        node, opset = self._written[name]
+        node, opset = self.written[name]
         types: dict[str, TypeProto] = {}
         data: dict[str, TensorProto] = {}
         for used in used_names(node):
@@ -209,7 +215,7 @@ class WrittenValues:
             if tensor is not None:
                 data[used] = tensor
         found = inference.of_node(node, opset, types, data, self.imports)
-        self._types.update(found)
+        self.types.update(found)
         return found.get(name)
 
     # ---- constants
@@ -217,9 +223,9 @@ class WrittenValues:
     def constant(self, name: str) -> Array | None:
         if name in self._constants:
             return self._constants[name]
-        if name not in self._written:
+        if name not in self.written:
             return self._known_constant(name)
-        node, opset = self._written[name]
+        node, opset = self.written[name]
         tensor = tensors.tensor_of(node) if node.op_type == "Constant" else None
         if tensor is not None:
             found = self._elements(tensor)
@@ -242,11 +248,11 @@ class WrittenValues:
         return found
 
     def literal(self, name: str) -> TensorProto | None:
-        if name not in self._written:
-            return self._known_literal(name)
-        node, _ = self._written[name]
-        tensor = tensors.tensor_of(node) if node.op_type == "Constant" else None
-        return self._small(tensor) if tensor is not None else None
+        node = self.written.node_not_replayed(name)
+        if node is not None:
+            tensor = tensors.tensor_of(node) if node.op_type == "Constant" else None
+            return self._small(tensor) if tensor is not None else None
+        return self._known_literal(name) if name not in self.written else None
 
     def _small(self, tensor: TensorProto) -> TensorProto | None:
         return self._read(tensor) if tensors.elements(tensor) <= _LITERAL_ELEMENTS else None
