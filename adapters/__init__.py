@@ -12,7 +12,7 @@ from typing import Final
 
 from onnx_convert import registry
 
-TABLES: Final[tuple[str, ...]] = (f"{__name__}.compatible", f"{__name__}.dtypes")
+TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "impossible", "promotable"))
 
 
 @lru_cache(maxsize=1)

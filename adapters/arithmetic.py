@@ -11,19 +11,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import FLOAT, INT64, cast
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, INT64, UINT32, UINT64, cast
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-DOUBLE: Final = dtype_number("double")
-UINT32: Final = dtype_number("uint32")
-UINT64: Final = dtype_number("uint64")
 INTEGERS: Final = frozenset(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64))
-HALVES: Final = (dtype_number("float16"), dtype_number("bfloat16"))
+HALVES: Final = (FLOAT16, BFLOAT16)
 
 # ---- Mod
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import BOOL
+from onnx_convert.adapters.lib.dtypes import BOOL
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name
 

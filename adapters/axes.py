@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import INT64, are_zero, chosen, collapse, named, positions, reshape, restore
+from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.shapes import are_zero, chosen, collapse, named, positions, reshape, restore
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

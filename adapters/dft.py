@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import non_negative, part, reshape
+from onnx_convert.adapters.lib.shapes import non_negative, part, reshape
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

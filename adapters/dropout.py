@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import BOOL, FLOAT
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

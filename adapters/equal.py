@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import END, reshape
+from onnx_convert.adapters.lib.dtypes import STRING
+from onnx_convert.adapters.lib.shapes import END, reshape
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_number
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
 FLOATS: Final = tuple(map(dtype_number, ("float16", "float", "double")))
-STRING: Final = dtype_number("string")
 
 
 @downgrade("Equal", at=11)

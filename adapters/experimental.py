@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import END
+from onnx_convert.adapters.lib.shapes import END
 from onnx_convert.registry import upgrade
 
 if TYPE_CHECKING:

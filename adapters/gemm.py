@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import size_at
-from onnx_convert.adapters.stretching import DOUBLE, is_single, lengths, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapters.lib.broadcast import is_single, lengths, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapters.lib.dtypes import DOUBLE
+from onnx_convert.adapters.lib.shapes import size_at
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.adapters.stretching import Counts
+    from onnx_convert.adapters.lib.broadcast import Counts
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Dim, Node, Value
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import INT64, cast, part, working_dtype
+from onnx_convert.adapters.lib.dtypes import INT64, cast, working_dtype
+from onnx_convert.adapters.lib.shapes import part
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

@@ -11,19 +11,18 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx_convert.adapters.shapes import FLOAT, INT64
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT16, INT32, INT64, STRING
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-STRING: Final = dtype_number("string")
 _LISTS: Final = {STRING: "strings", INT64: "int64s", FLOAT: "floats"}
 _DEFAULTS: Final = {STRING: "default_string", INT64: "default_int64", FLOAT: "default_float"}
-_NARROW: Final = (dtype_number("int16"), dtype_number("int32"))
+_NARROW: Final = (INT16, INT32)
 _ALL: Final = (
     *_DEFAULTS.values(),
     "default_tensor",

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import INT64, collapse, known_size, non_negative, restore, size_at
+from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.shapes import collapse, known_size, non_negative, restore, size_at
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

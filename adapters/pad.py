@@ -14,9 +14,9 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.clip import float32_of, number_like
-from onnx_convert.adapters.shapes import (
+from onnx_convert.adapters.lib.dtypes import INT64, STRING
+from onnx_convert.adapters.lib.shapes import (
     END,
-    INT64,
     at_least_zero,
     collapse,
     count_up,
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
 
 _PADS, _VALUE, _AXES = range(1, 4)
 _CONSTANT: Final = "constant"
-_STRING: Final = dtype_number("string")
 _FLOATS: Final = tuple(map(dtype_number, ("float16", "float", "double")))
-_FROM_13: Final = (*map(dtype_number, ("bool", "complex64", "complex128")), _STRING)
+_FROM_13: Final = (*map(dtype_number, ("bool", "complex64", "complex128")), STRING)
 
 
 @upgrade("Pad", at=2)
@@ -141,7 +140,7 @@ def _axis_by_axis(node: Node, op: Emitter) -> Value:
     axes, pads = _axes_and_pads(node, op)
     if value is None and mode == _CONSTANT:
         dtype = node.dtype(0)
-        value = op.const("" if dtype == _STRING else 0, dtype)
+        value = op.const("" if dtype == STRING else 0, dtype)
     amounts: Sequence[int | Value]
     if pads.constant is not None:
         whole: list[int] = pads.constant.tolist()

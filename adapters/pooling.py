@@ -21,15 +21,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import END, count_in_row, part, reshape
+from onnx_convert.adapters.lib.dtypes import INT8, UINT8
+from onnx_convert.adapters.lib.shapes import END, count_in_row, part, reshape
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import At, Emitter
     from onnx_convert.site import Node, Value
 
-_LOWEST: Final = {dtype_number("int8"): -128, dtype_number("uint8"): 0}
+_LOWEST: Final = {INT8: -128, UINT8: 0}
 _SAME: Final = ("SAME_UPPER", "SAME_LOWER")
 _ORDER: Final = "the sum over a window may be taken in another order"
 

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, FLOAT
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-FLOAT: Final = dtype_number("float")
-BFLOAT16: Final = dtype_number("bfloat16")
 
 # The dtypes whose every value a base's dtype holds, and the base's dtype as numpy calls it.
 HELD: Final = {

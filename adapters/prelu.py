@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import collapse, part, reshape, restore
-from onnx_convert.adapters.stretching import DOUBLE, INT64, is_single, padded, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapters.lib.broadcast import is_single, padded, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
+from onnx_convert.adapters.lib.shapes import collapse, part, reshape, restore
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

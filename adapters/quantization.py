@@ -13,19 +13,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import FLOAT, count_up, known_size, ones_like, part, size_at
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, FLOAT, FLOAT16, INT8, INT16, INT32, UINT8, UINT16
+from onnx_convert.adapters.lib.shapes import count_up, known_size, ones_like, part, size_at
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-INT32: Final = dtype_number("int32")
-UINT8: Final = dtype_number("uint8")
-NARROW: Final = (dtype_number("float16"), dtype_number("bfloat16"))
-WIDE_INTEGERS: Final = {dtype_number("int16"): (-32768, 32767), dtype_number("uint16"): (0, 65535)}
-RANGES: Final = {dtype_number("int8"): (-128, 127), UINT8: (0, 255), **WIDE_INTEGERS}
+NARROW: Final = (FLOAT16, BFLOAT16)
+WIDE_INTEGERS: Final = {INT16: (-32768, 32767), UINT16: (0, 65535)}
+RANGES: Final = {INT8: (-128, 127), UINT8: (0, 255), **WIDE_INTEGERS}
 
 # ---- QuantizeLinear
 

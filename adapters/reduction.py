@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import INT64, are_zero, chosen, collapse, named, reshape, restore
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
+from onnx_convert.adapters.lib.shapes import are_zero, chosen, collapse, named, reshape, restore
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_number
 
@@ -27,7 +28,6 @@ AT_18: Final = (
 _ARG: Final = ("ArgMax", "ArgMin")
 _NOOP: Final = "noop_with_empty_axes"
 _INTEGERS: Final = frozenset(dtype_number(name) for name in ("int32", "int64", "uint32", "uint64"))
-_DOUBLE: Final = dtype_number("double")
 _LOWEST: Final = -(2**31)
 
 
@@ -130,7 +130,7 @@ def integers_through_double(node: Node, op: Emitter) -> Value:
     op.equivalent("the logarithm of integers is taken in double and truncated")
     if node.operator == "ReduceLogSum":
         how = {name: node.attr(name) for name in ("keepdims", _NOOP) if node.has(name)}
-        wide = op.Log(op.Cast(op.ReduceSum(*node.inputs, **how), to=_DOUBLE))
+        wide = op.Log(op.Cast(op.ReduceSum(*node.inputs, **how), to=DOUBLE))
     else:
-        wide = op.same(op.Cast(x, to=_DOUBLE), *node.inputs[1:])
+        wide = op.same(op.Cast(x, to=DOUBLE), *node.inputs[1:])
     return op.Cast(wide, to=dtype)

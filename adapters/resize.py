@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.interpolation import SIMPLE, Axis, Calculator, Method, resample, vector, whole
-from onnx_convert.adapters.shapes import FLOAT, known_size, part, size_at
+from onnx_convert.adapters.lib.dtypes import FLOAT
+from onnx_convert.adapters.lib.interpolation import SIMPLE, Axis, Calculator, Method, resample, vector, whole
+from onnx_convert.adapters.lib.shapes import known_size, part, size_at
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.site import Value
 
 if TYPE_CHECKING:
-    from onnx_convert.adapters.interpolation import Number
+    from onnx_convert.adapters.lib.interpolation import Number
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import END, part
+from onnx_convert.adapters.lib.shapes import END, part
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

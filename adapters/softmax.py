@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import collapse, reshape, restore, shape_of, three_dimensions
+from onnx_convert.adapters.lib.shapes import collapse, reshape, restore, shape_of, three_dimensions
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import part, reshape
+from onnx_convert.adapters.lib.shapes import part, reshape
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import INT64, known_size, part, size_at
+from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.shapes import known_size, part, size_at
 from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import known_size
-from onnx_convert.adapters.stretching import DOUBLE, INT64, rank_of
+from onnx_convert.adapters.lib.broadcast import rank_of
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, FLOAT16, INT64
+from onnx_convert.adapters.lib.shapes import known_size
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-FLOAT16: Final = dtype_number("float16")
-FLOATS: Final = (FLOAT16, dtype_number("float"), DOUBLE)
+FLOATS: Final = (FLOAT16, FLOAT, DOUBLE)
 HELD: Final = 2048  # float16 holds every whole number up to it
 
 _GIVE_SHAPES: Final = "give the model's inputs fixed shapes, or go no lower than opset 6"

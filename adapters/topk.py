@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapters.shapes import INT64, collapse, known_size, restore
+from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.shapes import collapse, known_size, restore
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_name
 

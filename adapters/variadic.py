@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.stretching import same_shape, stretched
+from onnx_convert.adapters.lib.broadcast import same_shape, stretched
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_name
 

@@ -147,7 +147,7 @@ OPENERS = {"open", "read_bytes", "write_bytes", "read_text", "write_text", "load
 
 @pytest.mark.parametrize("path", SOURCES, ids=shown)
 def test_only_the_file_rooms_open_files(path: Path) -> None:
-    may = ("modelfile", "files", "wire", "layout", "runtimes", "adapters", "adapters.decompose.compiled")
+    may = ("modelfile", "files", "wire", "layout", "runtimes", "adapters", "adapters.lib.script")
     if module_of(path).partition(".")[2] not in may:
         assert not OPENERS & set(calls(parsed(path)))
 
@@ -161,7 +161,8 @@ def test_only_the_command_line_prints_and_exits(path: Path) -> None:
 # ---- adapters
 
 ADAPTERS = [decision for _, decision in registry.decisions() if isinstance(decision, Adapter)]
-FAMILIES = [path for path in (ROOT / "adapters").rglob("[!_]*.py") if path.parent.name != "scripts"]
+FAMILIES = [p for p in (ROOT / "adapters").rglob("[!_]*.py") if p.parent.name in ("adapters", "decompose", "tables")]
+LIBRARY = sorted((ROOT / "adapters" / "lib").glob("*.py"))
 OURS = [a for a in ADAPTERS if a.function.__module__.startswith("onnx_convert.adapters")]
 
 
@@ -177,12 +178,18 @@ def test_an_adapter_says_what_it_does(adapter: Adapter) -> None:
 
 @pytest.mark.parametrize("path", FAMILIES, ids=shown)
 def test_a_family_names_what_it_decides_in_quotes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By that it is found when somebody asks about an operator. The two tables are imported in any case."""
+    """By that it is found when somebody asks about an operator. The tables are imported in any case."""
     monkeypatch.setattr(registry, "_decisions", {})
     text = path.read_text(encoding="utf-8")
     exec(compile(text, path, "exec"), {"__name__": module_of(path)})
     missing = {operator for _, operator, _, _ in registry._decisions if f'"{operator}"' not in text}
-    assert not missing or path.stem in ("compatible", "dtypes")
+    assert not missing or path.parent.name == "tables"
+    assert registry._decisions or path.stem == "promotable"  # which has its own kind of entries
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=shown)
+def test_what_families_share_registers_nothing(path: Path) -> None:
+    assert "onnx_convert.registry" not in {name.rpartition(".")[0] for name in imports(parsed(path))}
 
 
 def test_no_adapter_file_is_left_out() -> None:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.decompose.compiled import Compiled
-from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT
+from onnx_convert.adapters.lib.script import Compiled
 from onnx_convert.registry import downgrade, impossible
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-DOUBLE: Final = dtype_number("double")
 ORDER: Final = "the operator may round in another order"
 
 compiled: Final = Compiled("activations")

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
-from onnx_convert.adapters.decompose.places import WRITTEN, is_negative
-from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_in_row, count_up, known_size, size_at
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, cast
+from onnx_convert.adapters.lib.indices import WRITTEN, is_negative
+from onnx_convert.adapters.lib.shapes import count_in_row, count_up, known_size, size_at
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name
 

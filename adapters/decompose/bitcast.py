@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy
 
-from onnx_convert.adapters.decompose.bits import DOUBLE, FLOAT16, in_dtype, is_signed, width_of
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.decompose.bits import in_dtype, is_signed, width_of
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, BOOL, DOUBLE, FLOAT, FLOAT16, INT64
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
@@ -41,7 +41,7 @@ class Layout(NamedTuple):
 
 FLOATS: Final = {
     FLOAT16: Layout(10, 5),
-    dtype_number("bfloat16"): Layout(7, 8),
+    BFLOAT16: Layout(7, 8),
     FLOAT: Layout(23, 8),
     DOUBLE: Layout(52, 11),
 }

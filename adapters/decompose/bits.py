@@ -14,19 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import FLOAT, INT64
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT32, INT64, UINT32, UINT64
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-INT32: Final = dtype_number("int32")
-UINT32: Final = dtype_number("uint32")
-UINT64: Final = dtype_number("uint64")
-FLOAT16: Final = dtype_number("float16")
-DOUBLE: Final = dtype_number("double")
 FEW: Final = 64
 BITWISE: Final = {"BitwiseAnd": and_, "BitwiseOr": or_, "BitwiseXor": xor}
 

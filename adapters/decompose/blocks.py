@@ -11,19 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import (
-    DOUBLE,
-    FLOAT,
-    cast,
-    count_up,
-    known_size,
-    part,
-    product,
-    reshape,
-    working_dtype,
-)
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, cast, working_dtype
+from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
@@ -31,7 +21,7 @@ if TYPE_CHECKING:
 
     Numbers = numpy.ndarray[Any, Any]
 
-_FLOATS: Final = (FLOAT, DOUBLE, dtype_number("float16"), dtype_number("bfloat16"))
+_FLOATS: Final = (FLOAT, DOUBLE, FLOAT16, BFLOAT16)
 
 
 @downgrade("Col2Im", at=18)

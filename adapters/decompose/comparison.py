@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_up, reshape
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, FLOAT16, INT64, UINT32
+from onnx_convert.adapters.lib.shapes import count_up, reshape
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name, dtype_number
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-FLOAT16: Final = dtype_number("float16")
-DOUBLE: Final = dtype_number("double")
 LARGEST: Final = {
     FLOAT16: 65504.0,
     FLOAT: 3.4028234663852886e38,
@@ -29,7 +28,7 @@ LARGEST: Final = {
 # Integers that have no arithmetic at all opsets, or none that runtimes know, and what holds each of them.
 CARRIED: Final = {
     **{dtype_number(name): FLOAT for name in ("int8", "uint8", "int16", "uint16")},
-    dtype_number("uint32"): INT64,
+    UINT32: INT64,
 }
 
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import FLOAT, INT64, at_least_zero, count_up, reshape
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64
+from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, reshape
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-DOUBLE: Final = dtype_number("double")
 WRITTEN: Final = 1024  # elements that are written as a constant
 
 # ---- ConstantOfShape

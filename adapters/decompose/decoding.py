@@ -10,7 +10,8 @@ from copy import deepcopy
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-from onnx_convert.adapters.shapes import DOUBLE, END, FLOAT, cast, count_up, known_size, part, product, reshape, size_at
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, cast
+from onnx_convert.adapters.lib.shapes import END, count_up, known_size, part, product, reshape, size_at
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

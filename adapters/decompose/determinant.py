@@ -7,19 +7,10 @@ from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.decompose.places import fixed, into, places, scalar
-from onnx_convert.adapters.shapes import (
-    BOOL,
-    END,
-    INT64,
-    cast,
-    known_size,
-    part,
-    product,
-    size_at,
-    tensor_type,
-    working_dtype,
-)
+from onnx_convert.adapters.lib.bodies import tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64, cast, working_dtype
+from onnx_convert.adapters.lib.indices import fixed, into, places, scalar
+from onnx_convert.adapters.lib.shapes import END, known_size, part, product, size_at
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.decompose.places import fixed, into
-from onnx_convert.adapters.shapes import part, product
+from onnx_convert.adapters.lib.indices import fixed, into
+from onnx_convert.adapters.lib.shapes import part, product
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

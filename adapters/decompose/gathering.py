@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from onnx_convert.adapters.decompose.places import (
-    DOUBLE,
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, INT64
+from onnx_convert.adapters.lib.indices import (
     WRITTEN,
     along_axis,
     fixed,
@@ -25,7 +25,7 @@ from onnx_convert.adapters.decompose.places import (
     places,
     strides,
 )
-from onnx_convert.adapters.shapes import BOOL, END, INT64, part, product, reshape, size_along
+from onnx_convert.adapters.lib.shapes import END, part, product, reshape, size_along
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.decompose.compiled import Compiled
-from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.adapters.lib.dtypes import FLOAT, FLOAT16
+from onnx_convert.adapters.lib.script import Compiled
 from onnx_convert.registry import downgrade, impossible
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx import FunctionProto  # noqa: TID251  (what is handed on to `op.call`)
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-FLOAT16: Final = dtype_number("float16")
 WHY: Final = "made of exponentials and logarithms"
 
 compiled: Final = Compiled("hyperbolic")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from onnx_convert.adapters.shapes import END, FLOAT, INT64, cast, collapse, known_size, restore, size_at
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT64, cast
+from onnx_convert.adapters.lib.shapes import END, collapse, known_size, restore, size_at
 from onnx_convert.registry import downgrade
 from onnx_convert.types import dtype_name
 

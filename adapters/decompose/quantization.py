@@ -13,9 +13,10 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.decompose.places import DOUBLE, fixed
-from onnx_convert.adapters.quantization import INT32, RANGES, UINT8
-from onnx_convert.adapters.shapes import BOOL, FLOAT, ones_like, part
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, INT32, UINT8
+from onnx_convert.adapters.lib.indices import fixed
+from onnx_convert.adapters.lib.shapes import ones_like, part
+from onnx_convert.adapters.quantization import RANGES
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

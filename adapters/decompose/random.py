@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapters.decompose.places import fixed, is_negative, places, vector, wide
-from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, never_empty, non_negative, part, product, reshape
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, BOOL, FLOAT, FLOAT16, INT64
+from onnx_convert.adapters.lib.indices import fixed, is_negative, places, vector, wide
+from onnx_convert.adapters.lib.shapes import END, never_empty, non_negative, part, product, reshape
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter, Outcome
     from onnx_convert.site import Dim, Node, Value
 
-HALVES: Final = (dtype_number("float16"), dtype_number("bfloat16"))
+HALVES: Final = (FLOAT16, BFLOAT16)
 _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 
 # ---- CumSum, CumProd

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapters.shapes import BOOL, INT64, known_size
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64
+from onnx_convert.adapters.lib.shapes import known_size
 from onnx_convert.opsets import normalise
 from onnx_convert.registry import downgrade
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_in_row
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.lib.shapes import count_in_row
 from onnx_convert.site import Value
 from onnx_convert.types import dtype_number
 

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Final
 import numpy
 from onnx import TypeProto  # noqa: TID251  (the type of what a Loop carries)
 
-from onnx_convert.adapters.shapes import (
-    BOOL,
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.lib.shapes import (
     END,
-    FLOAT,
-    INT64,
     are_zero,
     count_up,
     known_size,
@@ -26,7 +24,6 @@ from onnx_convert.adapters.shapes import (
     reshape,
     size_at,
 )
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Dim, Value
 
-DOUBLE: Final = dtype_number("double")
 WRITTEN: Final = 1024  # elements that are written as a constant
 
 
