@@ -243,7 +243,7 @@ class Number:
         other = self.numbers.of(other)
         if other.number == 1:
             return self
-        if self.dtype == INT64 and self.low >= 0 and other.known is not None:
+        if self.dtype == INT64 and self.low >= 0 and other.low > 0:
             return (self + (other - 1)) // other
         return self._divided(other, "Ceil", lambda a, b: -_floor_divided(-a, b))
 
