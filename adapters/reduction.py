@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
-from onnx_convert.adapters.lib.shapes import are_zero, chosen, collapse, named, reshape, restore
+from onnx_convert.adapters.lib.shapes import are_zero, chosen, named, reshape
 from onnx_convert.registry import downgrade, upgrade
 from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
+    from onnx_convert.emitter import Emitter, Outcome
     from onnx_convert.site import Node, Value
 
 EXTREMA: Final = ("ReduceMax", "ReduceMin")
@@ -85,29 +86,15 @@ def _reduce_at_run_time(node: Node, op: Emitter, axes: Value, *, noop: bool) -> 
 
 
 @downgrade("ReduceSum", *AT_18, at=11)
-def positive_axes(node: Node, op: Emitter) -> Value:
+def positive_axes(node: Node, op: Emitter) -> Outcome:
     """Negative axes count from the end of a known rank; of an unknown one, all before them becomes one dimension."""
-    x, axes = node.input(0), node.attr("axes")
-    if not axes or min(axes) >= 0:
-        return op.same()
-    if x.rank is not None or max(axes) >= 0:
-        rank = node.rank(0)
-        return op.same(axes=[node.axis(axis, rank) for axis in axes])
-    tail = -min(axes)
-    flat, before = collapse(op, x, tail)
-    return restore(op, op.same(flat, axes=[axis + tail + 1 for axis in axes]), before)
+    return from_the_front(node, op, node.attr("axes") or [], lambda x, axes: op.same(x, axes=axes))
 
 
 @downgrade(*_ARG, at=11)
-def positive_axis(node: Node, op: Emitter) -> Value:
+def positive_axis(node: Node, op: Emitter) -> Outcome:
     """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
-    x, axis = node.input(0), node.attr("axis")
-    if axis >= 0:
-        return op.same()
-    if x.rank is not None:
-        return op.same(axis=axis + x.rank)
-    flat, before = collapse(op, x, -axis)
-    return restore(op, op.same(flat, axis=1), before)
+    return from_the_front(node, op, [node.attr("axis")], lambda x, axes: op.same(x, axis=axes[0]))
 
 
 @downgrade(*_ARG, at=12)

@@ -15,21 +15,22 @@ if TYPE_CHECKING:
 
 
 def from_the_front(
-    node: Node, op: Emitter, axes: Sequence[int], write: Callable[[Value, list[int]], Outcome]
+    node: Node, op: Emitter, axes: Sequence[int], write: Callable[[Value, list[int]], Outcome], new: int = 0
 ) -> Outcome:
-    """Writes a node by `write(x, axes)`, where no axis of its first input is negative.
+    """Keeps a node that has no negative axes, and writes any other one by `write(x, axes)`.
 
     Negative axes count from the end of a known rank. Of an unknown rank, all axes before them become one, whose sizes
-    are given back to what is written: axes -1 and -3 become 3 and 1 of four.
+    are given back to what is written: axes -1 and -3 become 3 and 1 of four. The axes are those of the result, which
+    has `new` more than the first input.
     """
     x = node.input(0)
     if min(axes, default=0) >= 0:
-        return write(x, list(axes))
+        return op.same()
     if x.rank is not None or max(axes) >= 0:
-        rank = node.rank(0)
+        rank = node.rank(0) + new
         return write(x, [node.axis(axis, rank) for axis in axes])
     tail = -min(axes)
-    flat, before = collapse(op, x, tail)
+    flat, before = collapse(op, x, tail - new)
     outcome = write(flat, [axis + tail + 1 for axis in axes])
     if isinstance(outcome, tuple):
         return tuple(restore(op, value, before) if value is not None else None for value in outcome)

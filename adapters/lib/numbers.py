@@ -66,7 +66,18 @@ class Numbers:
             return self._known(number)
         if number.constant is not None:
             return self._known(number.constant)
-        return Number(self, None, self.cast(number, self.dtype), self.dtype, low, high, number.shape in ((), (1,)))
+        return self.computed(number, low, high)
+
+    def computed(self, value: Value, low: float = -inf, high: float = inf, *, single: bool = False) -> Number:
+        """Returns the Number for a value that is left to the run, even if it is a constant."""
+        single = single or value.shape in ((), (1,))
+        return Number(self, None, self.cast(value, self.dtype), self.dtype, low, high, single)
+
+    def one(self, value: Value) -> Number:
+        """Returns the Number for a scalar, or a vector of one element."""
+        if value.constant is None and value.rank != 1:
+            value = self.op.at(5).Reshape(value, self.op.const([1]))
+        return self.of(value)
 
     def element(self, vector: Value, index: int) -> Number:
         """Returns one element of a vector, by its index from the front."""
@@ -74,7 +85,7 @@ class Numbers:
             return self._known(vector.constant[index])
         if vector.shape != (1,):
             vector = self.once(lambda: part(self.op, vector, index, index + 1), "element", vector.name, index)
-        return Number(self, None, self.cast(vector, self.dtype), self.dtype, -inf, inf, single=True)
+        return self.computed(vector, single=True)
 
     def size(self, x: Value, axis: int) -> Number:
         """Returns the size of a value along an axis; a negative one counts from the end."""
@@ -83,7 +94,7 @@ class Numbers:
             return self._known(known)
         axis = axis if x.rank is None else axis % x.rank
         size = self.once(lambda: size_at(self.op, self.shape(x), axis), "size", x.name, axis)
-        return Number(self, None, self.cast(size, self.dtype), self.dtype, 0, END, single=True)
+        return self.computed(size, 0, END, single=True)
 
     def shape(self, x: Value) -> Value:
         """Writes a Shape."""
@@ -103,8 +114,6 @@ class Numbers:
         if count.number is not None:
             return self._known(numpy.arange(int(count.number))[None])
         length = count.in_dtype(INT64)
-        if length.rank != 1:
-            length = self.op.at(5).Reshape(length, self.op.const([1]))
         return self.of(self.once(lambda: count_in_row(self.op, length), "row", length.name), 0, END)
 
     def vector(self, parts: Iterable[Number | int]) -> Value:
