@@ -57,7 +57,7 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
     numbers = Numbers(op)
     for index, axis in enumerate(range(_count(node)) if axes is None else axes):
         bounds = node.input(_FROM), node.input(_TO), steps
-        start, end, step = (numbers.element(b, index) if b is not None else numbers.of(1) for b in bounds)
+        start, end, step = (numbers.of(1) if bound is None else numbers.of(bound)[index] for bound in bounds)
         if start.number == 0 and step.number == 1 and end.low >= END:
             continue
         place = axis if axis >= 0 else axis + node.rank(0)

@@ -62,7 +62,7 @@ def sizes_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, .
     parts: list[Value | None] = []
     start = numbers.of(0)
     for index in range(len(node.proto.output)):
-        end = start + numbers.element(sizes, index)
+        end = start + numbers.of(sizes)[index]
         parts.append(op.Slice(x, start.value, end.value, axis) if node.uses_output(index) else None)
         start = end
     return tuple(parts)

@@ -19,7 +19,7 @@ node.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -45,11 +45,15 @@ _OPSETS: Final = {"Abs": 6, "Ceil": 6, "Floor": 6, "Max": 8, "Min": 8}  # that a
 class Numbers:
     """Makes the numbers of one rewrite: whole ones, or reals of a dtype."""
 
-    def __init__(self, op: Emitter, dtype: int = INT64) -> None:
+    def __init__(self, op: Emitter, dtype: int = INT64, written: dict[tuple[object, ...], Value] | None = None) -> None:
         self.op = op
         self.dtype = dtype
         self.compared: Final = DOUBLE if dtype == INT64 else dtype
-        self._written: dict[tuple[object, ...], Value] = {}
+        self._written = {} if written is None else written
+
+    def to(self, dtype: int) -> Numbers:
+        """Returns what makes numbers of another dtype, and writes no node again."""
+        return Numbers(self.op, dtype, self._written)
 
     def of(self, number: Numeric, low: float = -inf, high: float = inf) -> Number:
         """Returns the Number for a number, an array, or a value; it is known if that is a constant.
@@ -79,14 +83,6 @@ class Numbers:
             value = self.op.at(5).Reshape(value, self.op.const([1]))
         return self.of(value)
 
-    def element(self, vector: Value, index: int) -> Number:
-        """Returns one element of a vector, by its index from the front."""
-        if vector.constant is not None:
-            return self._known(vector.constant[index])
-        if vector.shape != (1,):
-            vector = self.once(lambda: part(self.op, vector, index, index + 1), "element", vector.name, index)
-        return self.computed(vector, single=True)
-
     def size(self, x: Value, axis: int) -> Number:
         """Returns the size of a value along an axis; a negative one counts from the end."""
         known = known_size(x, axis)
@@ -96,21 +92,35 @@ class Numbers:
         size = self.once(lambda: size_at(self.op, self.shape(x), axis), "size", x.name, axis)
         return self.computed(size, 0, END, single=True)
 
+    def sizes(self, x: Value, axes: Sequence[int] | None = None) -> Number:
+        """Returns the sizes of a value along these axes, or along all."""
+        if x.shape is not None:
+            sizes = x.shape if axes is None else [x.shape[axis] for axis in axes]
+            known = [size for size in sizes if isinstance(size, int)]
+            if len(known) == len(sizes):
+                return self._known(known)
+        value = self.shape(x)
+        if axes is not None and axes != list(range(x.rank or 0)):
+            value = self.op.Gather(value, self.op.const(axes), axis=0)
+        return self.computed(value, 0, END)
+
+    def rank(self, x: Value) -> Number:
+        """Returns how many axes a value has."""
+        if x.rank is not None:
+            return self._known(x.rank)
+        return self.computed(self.once(lambda: self.op.Shape(self.shape(x)), "rank", x.name), 0, END, single=True)
+
     def shape(self, x: Value) -> Value:
         """Writes a Shape."""
         return self.once(lambda: self.op.Shape(x), "Shape", x.name)
 
     def up_to(self, count: Number | int) -> Number:
         """Returns the vector 0, 1, 2 ..., of so many elements."""
-        row = self.row(count)
-        if row.known is not None:
-            return self._known(row.known[0])
-        value = row.value
-        return self.of(self.once(lambda: self.op.at(10).Squeeze(value, axes=[0]), "Squeeze", value.name), 0, END)
+        return self.row(count).squeezed(0)
 
     def row(self, count: Number | int) -> Number:
         """Returns the matrix [[0, 1, 2 ...]], of so many columns."""
-        count = self.of(count)
+        count = count if isinstance(count, Number) else self.of(count)
         if count.number is not None:
             return self._known(numpy.arange(int(count.number))[None])
         length = count.in_dtype(INT64)
@@ -247,6 +257,10 @@ class Number:
         other = self.numbers.of(other)
         return self if other.number == 1 else self._divided(other, "Floor", _floor_divided)
 
+    def __mod__(self, other: Numeric) -> Number:
+        """Returns what is left over after rounding down; it has the sign of the divisor."""
+        return self - self // other * other
+
     def divided_up(self, other: Numeric) -> Number:
         """Divides whole numbers and rounds up: returns how many parts of a size hold so many elements."""
         other = self.numbers.of(other)
@@ -310,10 +324,48 @@ class Number:
         return self._each("Ceil", numpy.ceil)
 
     def _each(self, operator: str, fold: Callable[[Array], Array]) -> Number:
-        if self.known is not None:
-            return self.numbers.of(fold(self.known))
-        value = self.numbers.node(operator, self.in_dtype(self.dtype))
-        return Number(self.numbers, None, value, self.dtype, 0 if operator == "Abs" else -inf, inf, self.single)
+        if self.computed is None:
+            return self.numbers.of(fold(numpy.asarray(self.known)))
+        value = self.numbers.node(operator, self.computed)
+        return replace(self, computed=value, low=0 if operator == "Abs" else -inf, high=inf)
+
+    # ---- vectors and matrices
+
+    def __getitem__(self, place: int | slice) -> Number:
+        """Takes one number out of a vector, or several; places count from the front."""
+        single = isinstance(place, int)
+        start, stop = (place, place + 1) if isinstance(place, int) else (place.start or 0, place.stop or END)
+        if self.computed is None:
+            return self.numbers.of(numpy.asarray(self.known)[start:stop])
+        if single and self.single:
+            return self
+        vector, numbers = self.computed, self.numbers
+        piece = numbers.once(lambda: part(numbers.op, vector, start, stop), "part", vector.name, start, stop)
+        return replace(self, computed=piece, single=single)
+
+    def squeezed(self, axis: int) -> Number:
+        """Returns it without an axis of length 1."""
+        return self._arranged(lambda array: array.squeeze(axis), "Squeeze", 10, axes=[axis])
+
+    def transposed(self) -> Number:
+        """Returns a matrix whose rows are the columns of this one."""
+        return self._arranged(lambda array: array.T, "Transpose", 1, perm=[1, 0])
+
+    def row_sums(self) -> Number:
+        """Returns the sum of each row of a matrix, in a column."""
+        return self._arranged(lambda array: array.sum(1)[:, None], "ReduceSum", 12, axes=[1], keepdims=1)
+
+    def _arranged(self, fold: Callable[[Array], Array], operator: str, opset: int, **attributes: Any) -> Number:
+        if self.computed is None:
+            return self.numbers.of(fold(numpy.asarray(self.known)))
+        value, numbers = self.computed, self.numbers
+        write = getattr(numbers.op.at(opset), operator)
+        made = numbers.once(lambda: write(value, **attributes), operator, value.name, str(attributes))
+        return (
+            replace(self, computed=made, low=-inf, high=inf)
+            if operator == "ReduceSum"
+            else replace(self, computed=made)
+        )
 
     def range(self, count: Number | int, step: Number | int = 1) -> Number:
         """Returns so many numbers from this one on, as a vector."""
