@@ -9,43 +9,35 @@ that runtimes use, so that ties fall the same way. What is known is computed her
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-import numpy
-
-from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
-from onnx_convert.adapters.lib.shapes import count_in_row
-from onnx_convert.site import Value
-from onnx_convert.types import dtype_number
+from onnx_convert.adapters.lib.axes import exchanged, permuted
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOATS, INT64, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
+    from onnx_convert.adapters.lib.numbers import Number
     from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node
+    from onnx_convert.site import Node, Value
 
-    Array = numpy.ndarray[Any, Any]
-    Number = Array | Value  # a vector of floats, known or computed at run time
-
-FLOATS: Final = tuple(dtype_number(name) for name in ("float16", "float", "double", "bfloat16"))
 SIMPLE: Final = "simple"  # how Upsample and Resize-10 choose the nearest: down when they enlarge, up when they shrink
 # The elements around a coordinate, by their distance from the one that is before it.
 _AROUND: Final = {"linear": (0, 1), "cubic": (-1, 0, 1, 2)}
 # What they weigh: for each power of the coordinate's own distance, from the highest down, a coefficient for each.
 _LINEAR: Final = ((-1.0, 1.0), (1.0, 0.0))
-_NUMPY: Final = {
-    "Add": numpy.add, "Sub": numpy.subtract, "Mul": numpy.multiply, "Div": numpy.divide, "Max": numpy.maximum,
-    "Min": numpy.minimum, "Floor": numpy.floor, "Ceil": numpy.ceil, "Abs": numpy.abs,
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis to resize: its length, the new one, the scale between coordinates, and the part that is looked at."""
+    """One axis to resize: its length, the new one, the scale between coordinates, and the part that is looked at.
+
+    All are reals, but for `count`, the new length.
+    """
 
     index: int
     length: Number
-    count: int | Value
+    count: Number
     scale: Number
     start: Number
     end: Number
@@ -53,7 +45,22 @@ class Axis:
     @property
     def stays(self) -> bool:
         """Whether nothing happens: the scale is known to be 1."""
-        return not isinstance(self.scale, Value) and bool(self.scale[0] == 1)
+        return bool(self.scale.number == 1)
+
+    @property
+    def last(self) -> Number:
+        """The last index."""
+        return self.length - 1
+
+    @property
+    def new_length(self) -> Number:
+        """The new length, as a real."""
+        return self.length.numbers.of(self.count)
+
+    @property
+    def enlarges(self) -> bool:
+        """Whether the scale is known to be 1 or more."""
+        return self.scale.number is not None and bool(self.scale.number >= 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,254 +81,184 @@ class Method:
         return self.coordinates == "tf_crop_and_resize"
 
 
-def vector(*numbers: float) -> Array:
-    """Known numbers to compute with."""
-    return numpy.array(numbers, dtype=numpy.float32)
-
-
-class Calculator:
-    """`calc.Add(a, b)`: the outcome of an operator, known if its operands are, else of a node that `op` writes."""
-
-    def __init__(self, op: Emitter) -> None:
-        self.op = op
-        self._made: dict[tuple[object, ...], Value] = {}
-
-    def once(self, make: Callable[[], Value], *key: object) -> Value:
-        """What `make` writes, which is written once for each key."""
-        if key not in self._made:
-            self._made[key] = make()
-        return self._made[key]
-
-    def __getattr__(self, operator: str) -> Callable[..., Number]:
-        def calculate(*operands: Number | float) -> Number:
-            numbers = [n if isinstance(n, (numpy.ndarray, Value)) else vector(n) for n in operands]
-            known = [number for number in numbers if not isinstance(number, Value)]
-            if len(known) == len(numbers):
-                with numpy.errstate(all="ignore"):  # no number at conversion where there is none at run time
-                    result: Array = _NUMPY[operator](*known)
-                return result
-            written = [n if isinstance(n, Value) else self.op.const(n, FLOAT) for n in numbers]
-            write = getattr(self.op.at(8), operator)
-            return self.once(lambda: write(*written), operator, *(value.name for value in written))
-
-        return calculate
-
-
-def whole(op: Emitter, number: Number) -> int | Value:
-    """A single whole number as such, or as int64."""
-    return op.Cast(number, to=INT64) if isinstance(number, Value) else int(number[0])
-
-
-def resample(node: Node, calc: Calculator, axes: list[Axis], rank: int, method: Method) -> Value:
-    """The node's input, of that rank, resized along the given axes."""
+def resample(node: Node, op: Emitter, axes: Sequence[Axis], rank: int, method: Method) -> Value:
+    """Writes the node's input, of that rank, resized along the given axes."""
     x = node.input(0)
     if method.mode != "nearest":
         if node.dtype(0) not in FLOATS:
             node.refuse("interpolated integers are rounded as the runtime likes", "Cast to float around the node")
-        calc.op.equivalent("the interpolation is written out, and may round otherwise")
+        op.equivalent("the interpolation is written out, and may round otherwise")
     for axis in axes:
         if not axis.stays or method.crops:
-            x = _resample_axis(node, calc, x, axis, rank, method)
+            x = _Resampling(node, op, axis, rank, method).along_axis(x)
     return x
 
 
-def _resample_axis(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, method: Method) -> Value:
-    if method.antialias and method.mode != "nearest" and not _enlarges(axis):
-        return _filtered(node, calc, x, axis, rank, method)
-    at = _coordinates(calc, axis, method.coordinates)
-    last = calc.Sub(axis.length, 1)
-    if method.mode == "nearest":
-        y = _gather(calc, x, axis, _rounded(calc, at, axis, method.nearest), last, drop=1)
-    else:
-        within = _clipped(calc, at, last) if method.mode == "linear" else at
-        y = _weighed(node, calc, x, axis, rank, within, last, method)
-    return _extrapolated(node, calc, y, at, last, rank - 1 - axis.index, method.extrapolation) if method.crops else y
+@dataclass(frozen=True, slots=True)
+class _Resampling:
+    """The rewrite of one axis."""
 
+    node: Node
+    op: Emitter
+    axis: Axis
+    rank: int
+    method: Method
 
-def _enlarges(axis: Axis) -> bool:
-    return not isinstance(axis.scale, Value) and bool(axis.scale[0] >= 1)
+    @property
+    def after(self) -> int:
+        """How many axes follow."""
+        return self.rank - 1 - self.axis.index
+
+    def along_axis(self, x: Value) -> Value:
+        """Writes the input resized along the axis."""
+        axis, method = self.axis, self.method
+        if method.antialias and method.mode != "nearest" and not axis.enlarges:
+            return self.filtered(x)
+        at = _coordinates(axis, method.coordinates)
+        if method.mode == "nearest":
+            y = self.gathered(x, _rounded(at, axis.scale, method.nearest), drop=1)
+        else:
+            y = self.weighed(x, _clipped(at, axis.last) if method.mode == "linear" else at)
+        return self.extrapolated(y, at) if method.crops else y
+
+    def gathered(self, x: Value, index: Number, drop: int | None = None) -> Value:
+        """Writes the elements with these indices, moved inside; x does not get the axis `drop` of the indices."""
+        indices = index.numbers.to(INT64).of(_clipped(index, self.axis.last))
+        indices = indices if drop is None else indices.squeezed(drop)
+        return self.op.Gather(x, indices.value, axis=self.axis.index)
+
+    def weighed(self, x: Value, at: Number) -> Value:
+        """Writes the sum of the elements around each coordinate, weighed. All are gathered at once, into an axis of
+        their own."""
+        method, reals, low = self.method, at.numbers, at.floor()
+        terms = _LINEAR if method.mode == "linear" else _cubic(method.cubic)
+        index, beyond = low + reals.of(_AROUND[method.mode]), at - low
+        weights = reals.of(terms[0])
+        for term in terms[1:]:
+            weights = weights * beyond + reals.of(term)
+        if method.exclude_outside:
+            weights = _of_inside(weights, index, self.axis.last)
+        elements = self.gathered(x, index)
+        weighed = self.op.at(7).Mul(elements, self.before_the_others(weights))
+        return self.op.at(12).ReduceSum(weighed, axes=[self.axis.index + 1], keepdims=0)
+
+    def before_the_others(self, weights: Number) -> Value:
+        """Writes a matrix of weights in the dtype of the input, along axes that the others follow."""
+        op, dtype, after = self.op, self.node.dtype(0), self.after
+        if weights.known is not None:
+            return op.const(weights.known.reshape(*weights.known.shape, *[1] * after), dtype)
+        own = cast(op, weights.value, dtype)
+        return op.at(12).Unsqueeze(own, axes=list(range(2, after + 2))) if after else own
+
+    def extrapolated(self, y: Value, at: Number) -> Value:
+        """Writes a value of its own for what lies outside of the input."""
+        op, after = self.op, self.after
+        away = (at - _clipped(at, self.axis.last)).abs()
+        if away.known is not None:
+            if not away.known.any():
+                return y
+            outside = op.const((away.known > 0).reshape(-1, *[1] * after), BOOL)
+        else:
+            outside = op.Cast(away.at_most(1).ceil().value, to=BOOL)
+            if after == 0:
+                outside = op.at(12).Squeeze(outside, axes=[1])
+            elif after > 1:
+                outside = op.at(12).Unsqueeze(outside, axes=list(range(2, after + 1)))
+        return op.at(9).Where(outside, op.const(self.method.extrapolation, self.node.dtype(0)), y)
+
+    def filtered(self, x: Value) -> Value:
+        """Writes a product with a matrix of weights, against aliasing: rows for the output, columns for the input with
+        its edges repeated."""
+        op, axis, method, reals, dtype = self.op, self.axis, self.method, self.axis.length.numbers, self.node.dtype(0)
+        stretch = axis.scale.at_most(1)
+        reach = ((1 if method.mode == "linear" else 2) / stretch).ceil() + 1
+        index = reals.row(reals.to(INT64).of(axis.length + reach * 2)) - reach
+        at = _coordinates(axis, method.coordinates)
+        weights = _kernel((at - index).abs() * stretch, method)
+        weights = _of_inside(weights, index, axis.last) if method.exclude_outside else weights / weights.row_sums()
+        turned = weights.transposed()
+        matrix = turned.in_dtype(dtype)
+        extended = self.gathered(x, index, drop=0)
+        order = exchanged(axis.index, self.rank - 1, self.rank)
+        return permuted(op, extended, order, lambda rows: op.MatMul(rows, matrix))
 
 
 # ---- coordinates
 
 
-def _coordinates(calc: Calculator, axis: Axis, how: str) -> Number:
-    """For each element of the output its coordinate in the input, in a column; the formulas of the text, in their
-    order."""
-    length, scale = axis.length, axis.scale
-    row, count = _numbers(calc.op, axis.count)
-    number = _turned(calc.op, row)
+def _coordinates(axis: Axis, how: str) -> Number:
+    """Returns for each element of the output its coordinate in the input, in a column; the formulas of the text, in
+    their order."""
+    length, scale, reals = axis.length, axis.scale, axis.length.numbers
+    number = reals.row(axis.count).transposed()
     if how == "asymmetric":
-        return calc.Div(number, scale)
+        return number / scale
     if how in ("align_corners", "tf_crop_and_resize"):
-        last, gaps = calc.Sub(length, 1), calc.Max(calc.Sub(count, 1), 1)
+        count, last = axis.new_length, axis.last
+        gaps = (count - 1).at_least(1)
         if how == "align_corners":
-            return calc.Div(calc.Mul(number, last), gaps)
-        single = calc.Max(calc.Sub(2, count), 0)  # 1 if there is one element: it lies halfway
-        number = calc.Add(number, calc.Mul(0.5, single))
-        width = calc.Mul(calc.Mul(number, calc.Sub(axis.end, axis.start)), last)
-        return calc.Add(calc.Mul(axis.start, last), calc.Div(width, gaps))
-    corner = calc.Div(calc.Add(number, 0.5), scale)
+            return number * last / gaps
+        number = number + 0.5 * (2 - count).at_least(0)  # a single element lies halfway
+        return axis.start * last + number * (axis.end - axis.start) * last / gaps
+    corner = (number + 0.5) / scale
     if how == "tf_half_pixel_for_nn":  # an axis whose scale is 1 stays as it is
-        changes = calc.Min(calc.Ceil(calc.Abs(calc.Sub(scale, 1))), 1)
-        return calc.Sub(corner, calc.Mul(calc.Sub(1, changes), 0.5))
+        changes = (scale - 1).abs().ceil().at_most(1)
+        return corner - (1 - changes) * 0.5
     if how == "half_pixel_symmetric":
-        adjustment = calc.Div(count, calc.Mul(scale, length))
-        offset = calc.Mul(calc.Div(length, 2), calc.Sub(1, adjustment))
-        return calc.Sub(calc.Add(offset, corner), 0.5)
-    centre = calc.Sub(corner, 0.5)
+        adjustment = axis.new_length / (scale * length)
+        return length / 2 * (1 - adjustment) + corner - 0.5
+    centre = corner - 0.5
     if how == "pytorch_half_pixel":  # 0 if there is one element
-        return calc.Mul(centre, calc.Min(calc.Sub(count, 1), 1))
+        return centre * (axis.new_length - 1).at_most(1)
     return centre
 
 
-def _numbers(op: Emitter, count: int | Value) -> tuple[Number, Number]:
-    """The row 0, 1, 2 ... and how many."""
-    if isinstance(count, int):
-        return numpy.arange(count, dtype=numpy.float32)[None], vector(count)
-    numbers = count_in_row(op, count)
-    return op.Cast(numbers, to=FLOAT), op.Cast(count, to=FLOAT)
+def _clipped(at: Number, last: Number) -> Number:
+    return at.at_least(0).at_most(last)
 
 
-def _clipped(calc: Calculator, at: Number, last: Number) -> Number:
-    return calc.Min(calc.Max(at, 0), last)
-
-
-def _rounded(calc: Calculator, at: Number, axis: Axis, how: str) -> Number:
-    """Whole coordinates; exact also where a half could not be added without rounding."""
+def _rounded(at: Number, scale: Number, how: str) -> Number:
+    """Returns whole coordinates; exact also where a half could not be added without rounding."""
     if how == "floor":
-        return calc.Floor(at)
+        return at.floor()
     if how == "ceil":
-        return calc.Ceil(at)
+        return at.ceil()
     if how == "round_prefer_floor":
-        return calc.Ceil(calc.Sub(at, 0.5))
+        return (at - 0.5).ceil()
     if how == "round_prefer_ceil":
-        return calc.Add(calc.Floor(calc.Sub(at, 0.5)), 1)
-    shrinks = calc.Ceil(calc.Max(calc.Sub(1, axis.scale), 0))
-    low = calc.Floor(at)
-    return calc.Add(low, calc.Mul(shrinks, calc.Sub(calc.Ceil(at), low)))
+        return (at - 0.5).floor() + 1
+    shrinks = (1 - scale).at_least(0).ceil()
+    low = at.floor()
+    return low + shrinks * (at.ceil() - low)
 
 
-# ---- elements and weights
-
-
-def _gather(calc: Calculator, x: Value, axis: Axis, index: Number, last: Number, *, drop: int | None = None) -> Value:
-    """The elements with these indices, moved inside; `drop` is an axis of the indices that is not to be one of x."""
-    op, near = calc.op, _clipped(calc, index, last)
-    if not isinstance(near, Value):
-        known = near.astype(numpy.int64)
-        return op.Gather(x, op.const(known if drop is None else known.squeeze(drop)), axis=axis.index)
-    indices = op.Cast(near, to=INT64)
-    return op.Gather(x, indices if drop is None else op.at(12).Squeeze(indices, axes=[drop]), axis=axis.index)
-
-
-def _weighed(
-    node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, at: Number, last: Number, method: Method
-) -> Value:
-    """The sum of the elements around each coordinate, weighed. All are gathered at once, into an axis of their own."""
-    op, low = calc.op, calc.Floor(at)
-    steps, terms = _AROUND[method.mode], _LINEAR if method.mode == "linear" else _cubic(method.cubic)
-    index, after = calc.Add(low, vector(*steps)), calc.Sub(at, low)
-    weights: Number = vector(*terms[0])
-    for term in terms[1:]:
-        weights = calc.Add(calc.Mul(weights, after), vector(*term))
-    if method.exclude_outside:
-        weights = calc.Mul(weights, _inside(calc, index, last))
-        weights = calc.Div(weights, _row_sums(op, weights))
-    elements = _gather(calc, x, axis, index, last)
-    weighed = op.at(7).Mul(elements, _along(node, op, weights, rank - 1 - axis.index))
-    return op.at(12).ReduceSum(weighed, axes=[axis.index + 1], keepdims=0)
-
-
-def _row_sums(op: Emitter, weights: Number) -> Number:
-    if isinstance(weights, Value):
-        return op.at(12).ReduceSum(weights, axes=[1], keepdims=1)
-    return weights.sum(1)[:, None]
-
-
-def _along(node: Node, op: Emitter, weights: Number, after: int) -> Value:
-    """Weights in the dtype of the input, along axes that have `after` axes behind them."""
-    if not isinstance(weights, Value):
-        return op.const(weights.reshape(*weights.shape, *[1] * after), node.dtype(0))
-    own = weights if node.dtype(0) == FLOAT else op.Cast(weights, to=node.dtype(0))
-    return op.at(12).Unsqueeze(own, axes=list(range(2, after + 2))) if after else own
+# ---- weights
 
 
 def _cubic(a: float) -> tuple[tuple[float, ...], ...]:
-    """As `_LINEAR`, for four elements."""
+    """Returns what `_LINEAR` holds, for four elements."""
     return (a, a + 2, -a - 2, -a), (-2 * a, -a - 3, 2 * a + 3, a), (a, 0, -a, 0), (0, 1, 0, 0)
 
 
-def _near(a: float) -> tuple[float, ...]:
-    """The cubic weight at a distance up to 1: coefficients from the constant one on."""
-    return 1.0, 0.0, -a - 3, a + 2
+def _of_inside(weights: Number, index: Number, last: Number) -> Number:
+    """Returns weights whose sum is 1 again without those of indices outside of the input."""
+    inside = 1 - (index - _clipped(index, last)).abs().at_most(1)
+    weights = weights * inside
+    return weights / weights.row_sums()
 
 
-def _far(a: float) -> tuple[float, ...]:
-    """The cubic weight at a distance from 1 to 2."""
-    return -4 * a, 8 * a, -5 * a, a
-
-
-def _inside(calc: Calculator, index: Number, last: Number) -> Number:
-    """1 for a whole number that is an index of the input, else 0."""
-    return calc.Sub(1, calc.Min(calc.Abs(calc.Sub(index, _clipped(calc, index, last))), 1))
-
-
-def _polynomial(calc: Calculator, at: Number, terms: tuple[float, ...]) -> Number:
-    value: Number = vector(terms[-1])
-    for term in reversed(terms[:-1]):
-        value = calc.Add(calc.Mul(value, at), term)
-    return value
-
-
-def _extrapolated(node: Node, calc: Calculator, y: Value, at: Number, last: Number, after: int, value: float) -> Value:
-    """What lies outside of the input gets a value of its own."""
-    op = calc.op
-    away = calc.Abs(calc.Sub(at, _clipped(calc, at, last)))
-    if not isinstance(away, Value):
-        if not away.any():
-            return y
-        outside = op.const((away > 0).reshape(-1, *[1] * after), BOOL)
-    else:
-        outside = op.Cast(op.Ceil(op.at(8).Min(away, op.const([1], FLOAT))), to=BOOL)
-        if after == 0:
-            outside = op.at(12).Squeeze(outside, axes=[1])
-        elif after > 1:
-            outside = op.at(12).Unsqueeze(outside, axes=list(range(2, after + 1)))
-    return op.at(9).Where(outside, op.const(value, node.dtype(0)), y)
-
-
-# ---- antialias
-
-
-def _filtered(node: Node, calc: Calculator, x: Value, axis: Axis, rank: int, method: Method) -> Value:
-    """A matrix of weights: rows for the output, columns for the input with its edges repeated."""
-    op, stretch, last = calc.op, calc.Min(axis.scale, 1), calc.Sub(axis.length, 1)
-    reach = calc.Add(calc.Ceil(calc.Div(1 if method.mode == "linear" else 2, stretch)), 1)
-    number, _ = _numbers(op, whole(op, calc.Add(axis.length, calc.Mul(reach, 2))))
-    index = calc.Sub(number, reach)
-    at = _coordinates(calc, axis, method.coordinates)
-    weights = _kernel(calc, calc.Mul(calc.Abs(calc.Sub(at, index)), stretch), method)
-    if method.exclude_outside:
-        weights = calc.Mul(weights, _inside(calc, index, last))
-    weights = calc.Div(weights, _row_sums(op, weights))
-    swap = [*range(axis.index), rank - 1, *range(axis.index + 1, rank - 1), axis.index]
-    extended = _gather(calc, x, axis, index, last, drop=0)
-    moved = extended if axis.index == rank - 1 else op.Transpose(extended, perm=swap)
-    turned = _turned(op, weights)
-    matrix = turned if isinstance(turned, Value) else op.const(turned, node.dtype(0))
-    matrix = matrix if matrix.dtype == node.dtype(0) else op.Cast(matrix, to=node.dtype(0))
-    product = op.MatMul(moved, matrix)
-    return product if axis.index == rank - 1 else op.Transpose(product, perm=swap)
-
-
-def _turned(op: Emitter, matrix: Number) -> Number:
-    return op.Transpose(matrix, perm=[1, 0]) if isinstance(matrix, Value) else matrix.T
-
-
-def _kernel(calc: Calculator, distance: Number, method: Method) -> Number:
-    """The weight at a distance; the two pieces of the cubic one are 0 where they meet and where they end."""
+def _kernel(distance: Number, method: Method) -> Number:
+    """Returns the weight at a distance; the two pieces of the cubic one are 0 where they meet and where they end."""
     if method.mode == "linear":
-        return calc.Max(calc.Sub(1, distance), 0)
-    near = _polynomial(calc, calc.Min(distance, 1), _near(method.cubic))
-    return calc.Add(near, _polynomial(calc, calc.Min(calc.Max(distance, 1), 2), _far(method.cubic)))
+        return (1 - distance).at_least(0)
+    a = method.cubic
+    near = _polynomial(distance.at_most(1), (a + 2, -a - 3, 0.0, 1.0))
+    return near + _polynomial(distance.at_least(1).at_most(2), (a, -5 * a, 8 * a, -4 * a))
+
+
+def _polynomial(at: Number, terms: Sequence[float]) -> Number:
+    """Returns the value of a polynomial, whose coefficients begin with that of the highest power."""
+    value = at.numbers.of(terms[0])
+    for term in terms[1:]:
+        value = value * at + term
+    return value

@@ -159,12 +159,12 @@ class Numbers:
             array = array.astype(numpy.int64)
         array = numpy.atleast_1d(array.astype(_HELD[self.dtype]))
         low, high = (array.min(), array.max()) if array.size else (-inf, inf)
-        return Number(self, array, None, self.dtype, low, high, array.size == 1)
+        return Number(self, array, None, self.dtype, low, high, array.shape == (1,))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Number:
-    """A number, or an array of them: known, or computed in `dtype`. It is `single` if it is surely one number."""
+    """A number, or an array of them: known, or computed in `dtype`. It is `single` if it is a vector of one element."""
 
     numbers: Numbers
     known: Array | None
@@ -353,7 +353,8 @@ class Number:
 
     def row_sums(self) -> Number:
         """Returns the sum of each row of a matrix, in a column."""
-        return self._arranged(lambda array: array.sum(1)[:, None], "ReduceSum", 12, axes=[1], keepdims=1)
+        sums = self._arranged(lambda array: array.sum(1)[:, None], "ReduceSum", 12, axes=[1], keepdims=1)
+        return replace(sums, low=-inf, high=inf)
 
     def _arranged(self, fold: Callable[[Array], Array], operator: str, opset: int, **attributes: Any) -> Number:
         if self.computed is None:
@@ -361,11 +362,7 @@ class Number:
         value, numbers = self.computed, self.numbers
         write = getattr(numbers.op.at(opset), operator)
         made = numbers.once(lambda: write(value, **attributes), operator, value.name, str(attributes))
-        return (
-            replace(self, computed=made, low=-inf, high=inf)
-            if operator == "ReduceSum"
-            else replace(self, computed=made)
-        )
+        return replace(self, computed=made)
 
     def range(self, count: Number | int, step: Number | int = 1) -> Number:
         """Returns so many numbers from this one on, as a vector."""
