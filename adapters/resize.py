@@ -89,7 +89,8 @@ class Request:
     @property
     def lengths(self) -> list[int | None]:
         """The sizes of the named axes, None for each that is not known."""
-        return [known_size(self.x, axis) for axis in self.axes]
+        x, rank = self.x, self.x.rank
+        return [known_size(x, axis if rank is None else self.node.axis(axis, rank)) for axis in self.axes]
 
     @property
     def known_sizes(self) -> list[int] | None:

@@ -11,12 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.lib.dtypes import FLOAT, FLOAT16
-from onnx_convert.adapters.lib.script import Compiled
+from onnx_convert.adapters.lib.script import Compiled, Function
 from onnx_convert.registry import downgrade, impossible
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto  # noqa: TID251  (what is handed on to `op.call`)
-
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
@@ -63,7 +61,7 @@ def atanh_by_logarithm(node: Node, op: Emitter) -> Value:
     return _in_float(node, op, compiled.atanh)
 
 
-def _in_float(node: Node, op: Emitter, function: FunctionProto) -> Value:
+def _in_float(node: Node, op: Emitter, function: Function) -> Value:
     x, dtype = node.input(0), node.dtype(0)
     op.equivalent(WHY)
     if dtype != FLOAT16:

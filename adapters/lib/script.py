@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from functools import cached_property
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from onnx import parser  # noqa: TID251  (the text is ONNX's own)
+from onnx import FunctionProto, parser  # noqa: TID251  (the text is ONNX's own)
 
-if TYPE_CHECKING:
-    from onnx import FunctionProto  # noqa: TID251  (what the text holds)
+Function = FunctionProto
 
 _FORMULAS: Final = "onnx_convert.adapters.decompose"
 
@@ -27,12 +26,12 @@ class Compiled:
         self.family = family
 
     @cached_property
-    def functions(self) -> dict[str, FunctionProto]:
+    def functions(self) -> dict[str, Function]:
         """Every function of the family."""
         text = resources.files(_FORMULAS).joinpath("scripts", f"{self.family}.onnxtxt").read_text(encoding="utf-8")
         return {function.name: function for function in parser.parse_model(text).functions}
 
-    def __getattr__(self, name: str) -> FunctionProto:
+    def __getattr__(self, name: str) -> Function:
         try:
             return self.functions[name]
         except KeyError:
