@@ -12,20 +12,26 @@ import math
 import struct
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, FLOAT16, INT32
+from onnx_convert.adapters.lib.dtypes import (
+    DOUBLE,
+    FIRST_FLOATS,
+    FLOAT,
+    FLOAT16,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+    UINT16,
+    is_integer,
+    largest,
+)
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-_LARGEST: Final = {
-    FLOAT16: 65504.0,
-    FLOAT: 3.4028234663852886e38,
-    DOUBLE: 1.7976931348623157e308,
-}
-_NARROW: Final = tuple(map(dtype_number, ("int8", "uint8", "int16", "uint16")))  # many runtimes do not compare these
+_NARROW: Final = (INT8, UINT8, INT16, UINT16)  # many runtimes do not compare these
 
 
 @upgrade("Clip", at=11)
@@ -42,7 +48,7 @@ def choose_integers(node: Node, op: Emitter) -> Value:
     """Integers are compared with each bound, the small ones as int32."""
     x, low, high = node.input(0), node.optional_input(1), node.optional_input(2)
     dtype = next((value.dtype for value in (x, low, high) if value is not None and value.dtype), None)
-    if dtype is None or "int" not in dtype_name(dtype):
+    if dtype is None or not is_integer(dtype):
         return op.same()
     narrow = dtype in _NARROW
     x = _as_int32(op, x) if narrow else x
@@ -62,12 +68,12 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
     """Constant bounds that float32 holds become attributes; others are met by Max and Min."""
     x, inputs = node.input(0), (node.optional_input(1), node.optional_input(2))
     dtype = next((value.dtype for value in (x, *inputs) if value is not None and value.dtype), None) or node.dtype(0)
-    limit = _LARGEST.get(dtype, math.inf)
+    limit = largest(dtype) if dtype in FIRST_FLOATS else math.inf
     limits = (-limit, limit)
     numbers = [float32_of(value) if value else limit for value, limit in zip(inputs, limits, strict=True)]
     if dtype == DOUBLE:  # float32 does not hold the limits
         numbers = [number if value else None for value, number in zip(inputs, numbers, strict=True)]
-    known = [None if abs(number) == _LARGEST[FLOAT] else number for number in numbers if number is not None]
+    known = [None if abs(number) == largest(FLOAT) else number for number in numbers if number is not None]
     if len(known) == 2:
         return op.same(x, min=known[0], max=known[1])
     bounds = [value or op.const(limit, dtype) for value, limit in zip(inputs, limits, strict=True)]
@@ -81,7 +87,7 @@ def number_like(op: Emitter, number: float, x: Value) -> Value:
     """A float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
     if x.dtype is None:
         return op.at(15).CastLike(op.const(number, FLOAT), x)
-    if x.dtype == FLOAT16 and abs(number) > _LARGEST[FLOAT16] + 15:
+    if x.dtype == FLOAT16 and abs(number) > largest(FLOAT16) + 15:
         number = math.copysign(math.inf, number)
     return op.const(number, x.dtype)
 

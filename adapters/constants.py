@@ -11,16 +11,14 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapters.lib.dtypes import STRING
+from onnx_convert.adapters.lib.dtypes import FIRST_FLOATS, STRING
 from onnx_convert.constants import tensor_of
 from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
 
-_FLOATS: Final = tuple(map(dtype_number, ("float", "float16", "double")))
 _ELEMENTS: Final = ("value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings")
 
 
@@ -53,7 +51,7 @@ def scatter_sparse_elements(node: Node, op: Emitter) -> Value:
 def constant_to_initializer(node: Node, op: Emitter) -> Value:
     """What is no float becomes an initializer; in a function, which has none, a number is cast from double."""
     dtype = node.attr("value").data_type
-    if dtype in _FLOATS:
+    if dtype in FIRST_FLOATS:
         return op.same()
     known, in_function = node.output().constant, node.in_function
     hidden = known is None or (in_function and (dtype == STRING or bool((abs(known) > 2**53).any())))

@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapters.lib.broadcast import is_single, lengths, raise_by, rank_of, repeats, tiled
-from onnx_convert.adapters.lib.dtypes import DOUBLE
+from onnx_convert.adapters.lib.dtypes import DOUBLE, is_integer
 from onnx_convert.adapters.lib.shapes import size_at
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.adapters.lib.broadcast import Counts
@@ -59,5 +58,5 @@ def add_nothing(node: Node, op: Emitter) -> Value:
     if node.optional_input(2) is not None:
         return op.same()
     dtype = a.dtype or b.dtype or node.dtype(0)
-    zero = 0 if "int" in dtype_name(dtype) else -0.0
+    zero = 0 if is_integer(dtype) else -0.0
     return op.same(a, b, op.const(zero, dtype), beta=None)

@@ -11,10 +11,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx_convert.adapters.lib.dtypes import FLOAT, INT16, INT32, INT64, STRING
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT16, INT32, INT64, STRING, is_integer
 from onnx_convert.opsets import AI_ONNX_ML
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
@@ -101,7 +100,7 @@ def _default(node: Node, dtype: int) -> Any:
         return node.tensor("default_tensor").reshape(-1)[0].tolist()
     if dtype in _DEFAULTS:
         return node.attr(_DEFAULTS[dtype])
-    return -1 if "int" in dtype_name(dtype) else -0.0
+    return -1 if is_integer(dtype) else -0.0
 
 
 def _pairs(node: Node) -> tuple[list[Any], int, list[Any], int]:

@@ -13,10 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.lib.axes import from_the_front
-from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT32, INT64, UINT32, UINT64
 from onnx_convert.adapters.lib.shapes import are_zero, chosen, named, reshape
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter, Outcome
@@ -28,7 +27,7 @@ AT_18: Final = (
 )  # fmt: skip
 _ARG: Final = ("ArgMax", "ArgMin")
 _NOOP: Final = "noop_with_empty_axes"
-_INTEGERS: Final = frozenset(dtype_number(name) for name in ("int32", "int64", "uint32", "uint64"))
+_INTEGERS: Final = (INT32, INT64, UINT32, UINT64)
 _LOWEST: Final = -(2**31)
 
 

@@ -12,8 +12,8 @@ from functools import reduce
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.lib.broadcast import same_shape, stretched
+from onnx_convert.adapters.lib.dtypes import is_integer
 from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
@@ -51,7 +51,7 @@ def choose_integers_pairwise(node: Node, op: Emitter) -> Value:
     """Integers are compared two at a time, and the larger (smaller) one chosen."""
     inputs = _inputs(node)
     dtype = next((value.dtype for value in inputs if value.dtype is not None), None)
-    if dtype is None or "int" not in dtype_name(dtype):
+    if dtype is None or not is_integer(dtype):
         return op.same()
     compare = op.Greater if node.operator == "Max" else op.Less
     return reduce(lambda a, b: op.Where(compare(a, b), a, b), inputs)

@@ -7,11 +7,11 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, cast, working_dtype
+from onnx_convert.adapters.lib.dtypes import FLOATS, cast, working_dtype
 from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape
 from onnx_convert.registry import downgrade
 
@@ -21,15 +21,13 @@ if TYPE_CHECKING:
 
     Numbers = numpy.ndarray[Any, Any]
 
-_FLOATS: Final = (FLOAT, DOUBLE, FLOAT16, BFLOAT16)
-
 
 @downgrade("Col2Im", at=18)
 def put_blocks_together(node: Node, op: Emitter) -> Value:
     """ConvTranspose of floats in blocks of a known size; else each element is added to where it belongs."""
     op.equivalent("the sum may be taken in another order")
     block = node.input(2).constant
-    if block is not None and node.dtype(0) in _FLOATS:
+    if block is not None and node.dtype(0) in FLOATS:
         return _transposed_convolution(node, op, block)
     return _scattered(node, op)
 
@@ -113,7 +111,7 @@ def _scattered(node: Node, op: Emitter) -> Value:
     head = op.Concat(part(op, sizes, 0, 1), op.Div(part(op, sizes, 1, 2), product(op, block)), axis=0)
     shape = op.Concat(head, op.Shape(flat), axis=0)
     dtype = node.dtype(0)
-    wide = working_dtype(dtype) if dtype in _FLOATS else dtype  # few runtimes add halves up
+    wide = working_dtype(dtype) if dtype in FLOATS else dtype  # few runtimes add halves up
     nothing = op.Expand(op.const(0, wide), op.Concat(head, product(op, padded), axis=0))
     elements = cast(op, reshape(op, x, shape), wide)
     y = op.ScatterElements(nothing, op.Expand(flat, shape), elements, axis=2, reduction="add")

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy
 
 from onnx_convert.adapters.gridsample import gather_neighbours
-from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, INT64, cast, working_dtype
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT64, cast, working_dtype
 from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, size_along, size_at
 from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter
     from onnx_convert.site import Node, Value
-
-_FLOATS: Final = (FLOAT, DOUBLE, FLOAT16, BFLOAT16)
 
 
 def _sizes(x: Value, start: int = 0, stop: int | None = None) -> list[int] | None:

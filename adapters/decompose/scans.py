@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapters.lib.dtypes import BFLOAT16, BOOL, FLOAT, FLOAT16, INT64
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, HALVES, INT64
 from onnx_convert.adapters.lib.indices import fixed, is_negative, places, vector, wide
 from onnx_convert.adapters.lib.shapes import END, never_empty, non_negative, part, product, reshape
 from onnx_convert.registry import downgrade
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from onnx_convert.emitter import Emitter, Outcome
     from onnx_convert.site import Dim, Node, Value
 
-HALVES: Final = (FLOAT16, BFLOAT16)
 _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 
 # ---- CumSum, CumProd

@@ -50,7 +50,7 @@ def is_unsigned(dtype: int) -> bool:
     return dtype_name(dtype).startswith("uint")
 
 
-def width(dtype: int) -> int:
+def width_of(dtype: int) -> int:
     """Returns the number of bits of an integer dtype."""
     return int(dtype_name(dtype).removeprefix("u").removeprefix("int"))
 
@@ -59,14 +59,14 @@ def lowest(dtype: int) -> float:
     """Returns the lowest finite number of a dtype: -128 of int8, -65504.0 of float16."""
     if dtype in _LARGEST_FLOATS:
         return -_LARGEST_FLOATS[dtype]
-    return 0 if is_unsigned(dtype) else -(2 ** (width(dtype) - 1))
+    return 0 if is_unsigned(dtype) else -(2 ** (width_of(dtype) - 1))
 
 
 def largest(dtype: int) -> float:
     """Returns the largest finite number of a dtype: 127 of int8, 65504.0 of float16."""
     if dtype in _LARGEST_FLOATS:
         return _LARGEST_FLOATS[dtype]
-    return 2 ** (width(dtype) - (not is_unsigned(dtype))) - 1
+    return 2 ** (width_of(dtype) - (not is_unsigned(dtype))) - 1
 
 
 def cast(op: Emitter, x: Value, to: int) -> Value:
