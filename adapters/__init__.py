@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib import import_module, resources
 from typing import Final
 
-from onnx_convert import registry
+from onnx_convert.rewrite import registry
 
 TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "impossible", "promotable"))
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, dtype_name, upgrade
 from onnx_convert.adapters.lib.dtypes import (
     DOUBLE,
     FLOAT,
@@ -23,12 +24,9 @@ from onnx_convert.adapters.lib.dtypes import (
     is_unsigned,
     width_of,
 )
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 # ---- Mod

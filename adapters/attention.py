@@ -14,12 +14,11 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, is_integer
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 QUERY, KEY, _, MASK, PAST, _, LENGTHS = range(7)
 

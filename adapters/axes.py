@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import INT64
 from onnx_convert.adapters.lib.shapes import are_zero, chosen, named, positions, reshape
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 
 @upgrade("Squeeze", "Unsqueeze", at=13)

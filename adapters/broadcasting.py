@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.broadcast import is_single, padded, rank_of, same_shape, stretched
 from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Node, Shape, Value
+    from onnx_convert.adapter import Dim, Emitter, Node, Shape, Value
 
 OPERATORS: Final = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less")
 

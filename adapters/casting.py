@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.adapter import downgrade, dtype_name, dtype_number, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 @upgrade("Cast", at=6)

@@ -12,6 +12,7 @@ import math
 import struct
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import (
     DOUBLE,
     FIRST_FLOATS,
@@ -25,11 +26,9 @@ from onnx_convert.adapters.lib.dtypes import (
     is_integer,
     largest,
 )
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _NARROW: Final = (INT8, UINT8, INT16, UINT16)  # many runtimes do not compare these
 

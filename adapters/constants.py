@@ -11,13 +11,11 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, tensor_of
 from onnx_convert.adapters.lib.dtypes import FIRST_FLOATS, STRING
-from onnx_convert.constants import tensor_of
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _ELEMENTS: Final = ("value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings")
 
@@ -56,7 +54,7 @@ def constant_to_initializer(node: Node, op: Emitter) -> Value:
     known, in_function = node.output().constant, node.in_function
     hidden = known is None or (in_function and (dtype == STRING or bool((abs(known) > 2**53).any())))
     outputs = [getattr(value, "name", value) for value in node.graph.output]
-    if hidden or not (in_function or node.output().maker is None or node.output().name in outputs):
+    if hidden or not (in_function or node.output().producer is None or node.output().name in outputs):
         # Where it can, the engine puts an initializer of the same name in place of a constant that is refused.
         node.refuse("below opset 9 a Constant makes only floats", "inline the function that it is in", unknown=True)
     return op.const(known, dtype)

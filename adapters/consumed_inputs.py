@@ -13,11 +13,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.adapter import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _HINT: Final = ("consumed_inputs",)
 

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
 
+from onnx_convert.adapter import downgrade, size, upgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
 from onnx_convert.adapters.lib.shapes import END, part, reshape, size_at
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import size
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
     Sizes = list[int | None] | None
 

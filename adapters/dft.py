@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.shapes import non_negative, part, reshape
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _LENGTH, _AXIS = 1, 2
 _DEFAULT: Final = -2

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import FIRST_FLOATS, STRING
 from onnx_convert.adapters.lib.shapes import END, reshape
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 @downgrade("Equal", at=11)

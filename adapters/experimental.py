@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import upgrade
 from onnx_convert.adapters.lib.shapes import END
-from onnx_convert.registry import upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _FUSED = "a runtime may have computed it in one rounding"
 

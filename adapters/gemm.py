@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.broadcast import is_single, lengths, raise_by, rank_of, repeats, tiled
 from onnx_convert.adapters.lib.dtypes import DOUBLE, is_integer
 from onnx_convert.adapters.lib.shapes import size_at
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
+    from onnx_convert.adapter import Dim, Emitter, Node, Value
     from onnx_convert.adapters.lib.broadcast import Counts
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Node, Value
 
 
 @upgrade("Gemm", at=7)

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import INT64, cast, working_dtype
 from onnx_convert.adapters.lib.shapes import part
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _FOR_IMAGES: Final = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
 _FOR_ANY: Final = {of_images: mode for mode, of_images in _FOR_IMAGES.items()}

@@ -11,13 +11,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from onnx_convert.adapter import AI_ONNX_ML, downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import FLOAT, INT16, INT32, INT64, STRING, is_integer
-from onnx_convert.opsets import AI_ONNX_ML
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _LISTS: Final = {STRING: "strings", INT64: "int64s", FLOAT: "floats"}
 _DEFAULTS: Final = {STRING: "default_string", INT64: "default_int64", FLOAT: "default_float"}

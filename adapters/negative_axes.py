@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import INT64
 from onnx_convert.adapters.lib.shapes import collapse, known_size, non_negative, restore, size_at
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 
 @upgrade("Concat", at=4)

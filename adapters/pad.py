@@ -13,17 +13,16 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.clip import float32_of, number_like
 from onnx_convert.adapters.lib.dtypes import BOOL, COMPLEX64, COMPLEX128, FIRST_FLOATS, INT64, STRING, cast
 from onnx_convert.adapters.lib.numbers import Number, Numbers
 from onnx_convert.adapters.lib.shapes import END, collapse, non_negative, restore
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _PADS, _VALUE, _AXES = range(1, 4)
 _CONSTANT: Final = "constant"

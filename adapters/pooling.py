@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import is_integer, lowest
 from onnx_convert.adapters.lib.shapes import END, count_in_row, part, reshape
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import At, Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import At, Emitter, Node, Value
 
 _SAME: Final = ("SAME_UPPER", "SAME_LOWER")
 _ORDER: Final = "the sum over a window may be taken in another order"

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.lib.dtypes import BFLOAT16, FLOAT
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 # The dtypes whose every value a base's dtype holds, and the base's dtype as numpy calls it.

@@ -10,15 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import exchanged, permuted
 from onnx_convert.adapters.lib.broadcast import is_single, padded, raise_by, rank_of, repeats, tiled
 from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
 from onnx_convert.adapters.lib.shapes import collapse, part, reshape, restore
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 @upgrade("PRelu", at=6)

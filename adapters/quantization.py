@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_name, upgrade
 from onnx_convert.adapters.lib.dtypes import (
     FLOAT,
     HALVES,
@@ -27,12 +28,9 @@ from onnx_convert.adapters.lib.dtypes import (
     lowest,
 )
 from onnx_convert.adapters.lib.shapes import count_up, known_size, ones_like, part, size_at
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 WIDE_INTEGERS: Final = (INT16, UINT16)
 QUANTIZED: Final = (INT8, UINT8, *WIDE_INTEGERS)  # into which Clip and Cast quantize

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.registry import downgrade, upgrade
+from onnx_convert.adapter import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 FAMILY = ("RNN", "GRU", "LSTM")
 _Y, _LAST = 0, 1

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, INT64
 from onnx_convert.adapters.lib.shapes import never_empty, ones_like, part
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Shape, Value
+    from onnx_convert.adapter import Emitter, Node, Shape, Value
 
 
 @upgrade("Reshape", at=5)
@@ -80,10 +79,10 @@ def _doubtful(sizes: Shape | None, source: Shape) -> list[int] | None:
 
 def _leaves_one_open(node: Node) -> bool:
     """Whether the shape is put together with a -1, beside which there can be no 0."""
-    maker = node.input(1).maker
-    if maker is None or maker.operator != "Concat":
+    producer = node.input(1).producer
+    if producer is None or producer.operator != "Concat":
         return False
-    return any((known := value.constant) is not None and -1 in known for value in maker.inputs if value)
+    return any((known := value.constant) is not None and -1 in known for value in producer.inputs if value)
 
 
 def _line(op: Emitter, shape: Value) -> Value:

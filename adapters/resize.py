@@ -19,16 +19,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import Value, downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import FLOAT
 from onnx_convert.adapters.lib.interpolation import SIMPLE, Axis, Method, resample
 from onnx_convert.adapters.lib.numbers import Number, Numbers
 from onnx_convert.adapters.lib.shapes import known_size, part
-from onnx_convert.registry import downgrade, upgrade
-from onnx_convert.site import Value
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node
+    from onnx_convert.adapter import Emitter, Node
 
 _ROI, _SCALES, _SIZES = range(1, 4)
 _COORDINATES: Final = "coordinate_transformation_mode"

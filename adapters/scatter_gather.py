@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, INT64
 from onnx_convert.adapters.lib.shapes import count_up, part, reshape
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _REDUCTIONS: Final = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 _WRITTEN_OUT: Final = 4  # updates that may hit the same element, made without a Loop

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, STRING
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 @downgrade("Identity", at=14)
@@ -40,7 +39,7 @@ def make_the_optional_again(node: Node, op: Emitter) -> Value:
     kind = optional.type
     if kind is None or not kind.HasField("optional_type"):
         return op.same()
-    maker = optional.maker
+    maker = optional.producer
     if maker is None or maker.operator != "Optional" or maker.domain:
         node.refuse("its input is an optional, which Identity takes from opset 16 on", "leave the Identity out")
     values = [value for value in maker.inputs if value]

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import cast
 from onnx_convert.adapters.lib.numbers import Number, Numbers
 from onnx_convert.adapters.lib.shapes import END, non_negative
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 _FROM, _TO, _AXES, _STEPS = range(1, 5)
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import exchanged, permuted
 from onnx_convert.adapters.lib.shapes import collapse, reshape, restore, shape_of, three_dimensions
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 FAMILY = ("Softmax", "LogSoftmax", "Hardmax")
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.shapes import part, reshape
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 @downgrade("DepthToSpace", at=11)

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.broadcast import rank_of
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FIRST_FLOATS, FLOAT16, INT64
 from onnx_convert.adapters.lib.numbers import Numbers
 from onnx_convert.adapters.lib.shapes import known_size
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 HELD: Final = 2048  # float16 holds every whole number up to it
 

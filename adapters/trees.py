@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import AI_ONNX_ML, downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, FLOAT16
 from onnx_convert.adapters.ml import label
-from onnx_convert.opsets import AI_ONNX_ML
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
     Numbers = numpy.ndarray[Any, Any]
 

@@ -11,13 +11,12 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.broadcast import same_shape, stretched
 from onnx_convert.adapters.lib.dtypes import is_integer
-from onnx_convert.registry import downgrade, upgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 OPERATORS: Final = ("Sum", "Mean", "Max", "Min")
 

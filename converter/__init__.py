@@ -14,29 +14,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from onnx_convert.api import convert, convert_version, inspect, plan
     from onnx_convert.conversion import Conversion
-    from onnx_convert.describe import Description
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.errors import (
-        InternalError,
-        InvalidModelError,
-        OnnxConvertError,
-        Refusal,
-        RefusedError,
-        UsageError,
-    )
-    from onnx_convert.registry import compatible, downgrade, impossible, upgrade
-    from onnx_convert.report import Report, Step
-    from onnx_convert.site import Node, Value
+    from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
+    from onnx_convert.reference.model_summary import Description
+    from onnx_convert.report import Refusal, Report, Step
+    from onnx_convert.rewrite.emitter import Emitter
+    from onnx_convert.rewrite.node import Node, Value
+    from onnx_convert.rewrite.registry import compatible, downgrade, impossible, upgrade
 
 _HOMES = {
     "api": ("convert", "convert_version", "inspect", "plan"),
     "conversion": ("Conversion",),
-    "describe": ("Description",),
-    "emitter": ("Emitter",),
-    "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "Refusal", "RefusedError", "UsageError"),
-    "registry": ("compatible", "downgrade", "impossible", "upgrade"),
-    "report": ("Report", "Step"),
-    "site": ("Node", "Value"),
+    "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "RefusedError", "UsageError"),
+    "reference.model_summary": ("Description",),
+    "report": ("Refusal", "Report", "Step"),
+    "rewrite.emitter": ("Emitter",),
+    "rewrite.node": ("Node", "Value"),
+    "rewrite.registry": ("compatible", "downgrade", "impossible", "upgrade"),
 }
 
 __all__ = [

@@ -6,32 +6,29 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from onnx_convert import modelfile
 from onnx_convert.errors import UsageError
-from onnx_convert.layout import External
+from onnx_convert.storage import writer
+from onnx_convert.storage.layout import External
+from onnx_convert.storage.skeleton import PAYLOAD_MINIMUM
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
     from typing import BinaryIO
 
-    from onnx import ModelProto
     from typing_extensions import Self
 
-    from onnx_convert.modelfile import ModelFile, Progress
     from onnx_convert.report import Report
+    from onnx_convert.storage.skeleton import ModelFile
+    from onnx_convert.storage.source import OpenSource
+    from onnx_convert.storage.writer import Progress
 
 
 class Conversion:
     """A converted model and the report of what was done. Holds the source file open until it is closed or dropped."""
 
-    def __init__(
-        self, proto: ModelProto, report: Report, source: ModelFile | None, wrap: Callable[[ModelProto], Any]
-    ) -> None:
+    def __init__(self, source: OpenSource, report: Report) -> None:
         self.report = report
-        self._proto = proto
         self._source = source
-        self._wrap = wrap
         self._model: Any = None
         self._closed = False
 
@@ -43,9 +40,8 @@ class Conversion:
         the very message that is converted, as it is for a ModelProto, changes of it do not reach `save`.
         """
         if self._model is None:
-            source = self._open_source()
-            proto = source.materialise(self._proto) if source else self._proto
-            self._model = self._wrap(proto)
+            file, proto = self._open_file(), self._source.proto
+            self._model = self._source.wrap(writer.materialise(file, proto) if file else proto)
         return self._model
 
     @property
@@ -59,7 +55,7 @@ class Conversion:
         *,
         external: str = "keep",
         external_name: str | None = None,
-        size_threshold: int = modelfile.PAYLOAD_MINIMUM,
+        size_threshold: int = PAYLOAD_MINIMUM,
         overwrite_data: bool = False,
         progress: Progress | None = None,
     ) -> Report:
@@ -75,10 +71,10 @@ class Conversion:
         if size_threshold < 0:
             raise UsageError(f"a size threshold is a number of bytes, not {size_threshold}")
         started = time.perf_counter()
-        written = modelfile.write(
-            self._proto,
+        written = writer.write(
+            self._source.proto,
             path,
-            self._open_source(),
+            self._open_file(),
             external=kind,
             external_name=external_name,
             size_threshold=size_threshold,
@@ -98,7 +94,7 @@ class Conversion:
 
     def write(self, stream: BinaryIO, *, external: str = "keep") -> None:
         """Writes the model to a binary stream; external data stay where they are, or are embedded."""
-        written = modelfile.write_stream(self._proto, stream, self._open_source(), external=_kind(external))
+        written = writer.write_stream(self._source.proto, stream, self._open_file(), external=_kind(external))
         self.report.destination = "-"
         self.report.shared_data = [str(file) for file in written.shared_data]
         if written.shared_data:
@@ -108,13 +104,12 @@ class Conversion:
     def close(self) -> None:
         """Lets go of the source, if that is a file or bytes: the model cannot be read or saved any more."""
         self._closed = True
-        if self._source is not None:
-            self._source.close()
+        self._source.close()
 
-    def _open_source(self) -> ModelFile | None:
-        if self._closed and self._source is not None:
+    def _open_file(self) -> ModelFile | None:
+        if self._closed and self._source.file is not None:
             raise UsageError("the conversion is closed: read or save the model before")
-        return self._source
+        return self._source.file
 
     def __enter__(self) -> Self:
         return self

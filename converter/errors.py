@@ -7,12 +7,12 @@ model. `InternalError` is a fault of an adapter, never of the model, and ends wi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx_convert.report import Report
+    from onnx_convert.report import Refusal, Report
 
 
 class OnnxConvertError(Exception):
@@ -46,29 +46,6 @@ class InvalidModelError(OnnxConvertError):
         self.why = why
         self.where = where
         super().__init__(f"{where}: {why}" if where else why)
-
-
-class Refusal(NamedTuple):
-    """Why one node cannot be carried to the target, and what can be done about it.
-
-    `boundary` is the opset at which the operator's meaning changes (0: the operator as a whole is the matter),
-    `path` the way to the node through functions and subgraphs ("" for the main graph).
-    """
-
-    operator: str
-    domain: str
-    node: str
-    boundary: int
-    direction: str
-    reason: str
-    remedy: str = ""
-    path: str = ""
-
-    def __str__(self) -> str:
-        where = f"{self.path}/{self.node}" if self.path else self.node
-        step = f" at boundary {self.boundary}" if self.boundary else ""
-        text = f"{self.operator} {where!r}{step}: {self.reason}"
-        return f"{text} ({self.remedy})" if self.remedy else text
 
 
 class RefusedError(OnnxConvertError):

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from onnx_convert.errors import Refusal
+from typing import Any, Final, NamedTuple
 
 EXACT: Final = "exact"
 EQUIVALENT: Final = "equivalent"
@@ -80,3 +77,26 @@ class Report:
         plain["changed"] = self.changed
         plain["form"] = self.form
         return plain
+
+
+class Refusal(NamedTuple):
+    """Why one node cannot be carried to the target, and what can be done about it.
+
+    `boundary` is the opset at which the operator's meaning changes (0: the operator as a whole is the matter),
+    `path` the way to the node through functions and subgraphs ("" for the main graph).
+    """
+
+    operator: str
+    domain: str
+    node: str
+    boundary: int
+    direction: str
+    reason: str
+    remedy: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.path}/{self.node}" if self.path else self.node
+        step = f" at boundary {self.boundary}" if self.boundary else ""
+        text = f"{self.operator} {where!r}{step}: {self.reason}"
+        return f"{text} ({self.remedy})" if self.remedy else text

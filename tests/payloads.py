@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from onnx_convert import wire
+from onnx_convert.model import wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

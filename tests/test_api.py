@@ -194,7 +194,7 @@ def test_nothing_of_a_refused_model_is_changed() -> None:
         ({"to": 13, "types": "guess"}, "types is"),
         ({"to": 13, "allow": ["everything"]}, "only 'conditional' can be allowed"),
         ({"to": 13, "allow": None}, "what is allowed is a collection"),
-        ({"target": 5}, "a runtime is a name and a version"),
+        ({"runtime": 5}, "a runtime is a name and a version"),
         ({"to": 13, "ir_version": True}, "True is not an IR version"),
         ({"to": 13, "allow": "everything"}, "only 'conditional' can be allowed"),
         ({"to": 13, "exact": True, "types": "cast-rounding"}, "exact contradicts"),
@@ -276,9 +276,9 @@ onnx_convert.convert(source, to=13)
         ("import onnx_convert; dir(onnx_convert)", {"onnx", "numpy", "click", "rich"}),
         ("from onnx_convert import upgrade, RefusedError", {"onnx_convert.api", "click", "rich"}),
         ("import onnx_convert.errors", {"onnx", "numpy"}),
-        ("import onnx_convert.cli", {"onnx", "numpy", "rich"}),
+        ("import onnx_convert.cli.main", {"onnx", "numpy", "rich"}),
         (
-            "from onnx_convert.cli import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+            "from onnx_convert.cli.main import main\ntry: main(['--help'])\nexcept SystemExit: pass",
             {"onnx", "numpy", "rich", "onnx_convert.api"},
         ),
         (CONVERT, {"onnxscript", "onnx_ir", "onnxruntime", "click", "rich", "onnx.reference"}),
@@ -333,12 +333,12 @@ def test_a_stream_cannot_tell_where_external_data_are(tmp_path: Path) -> None:
     assert said == "it finds its external data only in the folder in which they are: w.data"
 
 
-@pytest.mark.parametrize("before", ["onnx_convert.registry", "onnx_convert.api"])
+@pytest.mark.parametrize("before", ["onnx_convert.rewrite.registry", "onnx_convert.api"])
 def test_a_crossing_that_is_decided_here_cannot_be_decided_again(before: str, tmp_path: Path) -> None:
     """Not even before the family was asked for: neither of the two may win in silence."""
     onnx.save(SOURCE, tmp_path / "softmax.onnx")
     code = (
-        f"import sys, {before}; from onnx_convert import registry; import onnx_convert; "
+        f"import sys, {before}; from onnx_convert.rewrite import registry; import onnx_convert; "
         "registry.upgrade('Softmax', at=13)(lambda node, op: op.same()); onnx_convert.convert(sys.argv[1], to=13)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "softmax.onnx")]

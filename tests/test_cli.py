@@ -24,9 +24,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import onnx_convert
-from onnx_convert import cli, render
-from onnx_convert.errors import InternalError, InvalidModelError, Refusal, RefusedError, UsageError
-from onnx_convert.report import Report
+from onnx_convert.cli import main as cli
+from onnx_convert.cli import tables
+from onnx_convert.errors import InternalError, InvalidModelError, RefusedError, UsageError
+from onnx_convert.report import Refusal, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -164,9 +165,9 @@ def test_wrong_usage_is_one_line_and_writes_nothing(api: StandIn, tmp_path: Path
         ("--to 14 --to ai.onnx.ml:3", {"to": {"ai.onnx": 14, "ai.onnx.ml": 3}}),
         ("--to ai.onnx.ml:3", {"to": {"ai.onnx.ml": 3}}),
         ("--to 14 --to ai.onnx.ml:latest", {"to": {"ai.onnx": 14, "ai.onnx.ml": "latest"}}),
-        ("--ir-version 8", {"to": None, "target": None, "ir_version": 8}),
-        ("--for onnxruntime@1.14", {"to": None, "target": "onnxruntime@1.14", "ir_version": None}),
-        ("--for triton:22.12 --ir-version 7", {"to": None, "target": "triton:22.12", "ir_version": 7}),
+        ("--ir-version 8", {"to": None, "runtime": None, "ir_version": 8}),
+        ("--for onnxruntime@1.14", {"to": None, "runtime": "onnxruntime@1.14", "ir_version": None}),
+        ("--for triton:22.12 --ir-version 7", {"to": None, "runtime": "triton:22.12", "ir_version": 7}),
         ("--to 14 --exact --strict --keep-functions", {"exact": True, "strict": True, "keep_functions": True}),
         ("--to 14 --types cast-rounding --allow conditional", {"types": "cast-rounding", "allow": ("conditional",)}),
     ],
@@ -379,7 +380,7 @@ def test_only_a_terminal_gets_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     for isatty in (True, False):
         stream = io.StringIO()
         monkeypatch.setattr(stream, "isatty", lambda answer=isatty: answer)
-        cli._show([render.refusal_table(refused().refusals)], stream)
+        cli._show([tables.refusal_table(refused().refusals)], stream)
         assert ("\x1b[" in stream.getvalue()) is isatty
 
 
@@ -428,7 +429,7 @@ def process(*line: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
 def test_answers_without_a_model_import_nothing_heavy(line: str) -> None:
     script = (
         "import sys\n"
-        "try: from onnx_convert.cli import main; main(sys.argv[1:])\n"
+        "try: from onnx_convert.cli.main import main; main(sys.argv[1:])\n"
         "finally: print(sorted({'onnx', 'numpy', 'rich', 'onnxscript', 'onnxruntime'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", script, *line.split()], capture_output=True, check=False)

@@ -18,17 +18,18 @@ import pytest
 from undecided import every_crossing, format_undecided, listed_undecided, undecided
 
 import onnx_convert.adapters.tables.compatible
-from onnx_convert import opsets, registry
-from onnx_convert.differences import differences
-from onnx_convert.opsets import AI_ONNX, DOWN, UP
-from onnx_convert.registry import Compatible
+from onnx_convert.rewrite import registry
+from onnx_convert.rewrite.registry import Compatible
+from onnx_convert.spec import opsets
+from onnx_convert.spec.opsets import AI_ONNX, DOWN, UP
+from onnx_convert.spec.schema_diff import differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from onnx.defs import OpSchema
 
-    from onnx_convert.registry import Key
+    from onnx_convert.rewrite.registry import Key
 
     Parameters = Sequence[OpSchema.FormalParameter]
 

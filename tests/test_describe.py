@@ -12,13 +12,17 @@ import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner
-from onnx import ModelProto, TensorProto, numpy_helper
+from onnx import GraphProto, ModelProto, TensorProto, helper, numpy_helper
 from texts import model
 
 import onnx_convert
-from onnx_convert import InvalidModelError, Refusal, cli, opsets, render
-from onnx_convert.carrier import Options
-from onnx_convert.reach import Reach
+from onnx_convert import InvalidModelError, Refusal
+from onnx_convert.cli import tables
+from onnx_convert.cli.main import main
+from onnx_convert.model.source import SourceModel
+from onnx_convert.planning.reach import Reach
+from onnx_convert.spec import opsets
+from onnx_convert.target.request import requested
 
 NEWEST = opsets.latest()
 RELU = "(float[2] x) => (float[2] y) { y = Relu (x) }"
@@ -92,7 +96,10 @@ class Walk(Reach):
     """A reach without a model: the refusals at each opset are given, and it counts the plans."""
 
     def __init__(self, start: int, refused: dict[int, int]) -> None:
-        super().__init__(ModelProto(), {"": start}, lambda opset: {"": opset}, Options(), lambda t: t, set())
+        super().__init__(
+            SourceModel(helper.make_model(GraphProto(), opset_imports=[helper.make_opsetid("", start)]), "model"),
+            requested("latest"),
+        )
         self.refused = refused
         self.plans: list[int] = []
 
@@ -183,7 +190,7 @@ def test_a_model_without_ai_onnx_has_no_reach() -> None:
 
 
 def run(*line: str, **more: bytes) -> tuple[int, str, str]:
-    result = CliRunner().invoke(cli.main, line, **more)
+    result = CliRunner().invoke(main, line, **more)
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -240,4 +247,4 @@ def test_what_cannot_be_read() -> None:
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (2_500_000, "2.5 MB"), (7e10, "70.0 GB")],
 )
 def test_sizes(count: float, shown: str) -> None:
-    assert render._size(count) == shown
+    assert tables._size(count) == shown

@@ -9,7 +9,8 @@ from onnx import ModelProto, helper
 from texts import model
 
 import onnx_convert
-from onnx_convert import InvalidModelError, RefusedError, registry
+from onnx_convert import InvalidModelError, RefusedError
+from onnx_convert.rewrite import registry
 
 
 def legacy(a: list[int | None] | None, b: list[int | None] | None, **attributes: int) -> ModelProto:

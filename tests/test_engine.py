@@ -18,10 +18,13 @@ from texts import assert_same_numbers, defined_names, model, node_named, operato
 
 import onnx_convert
 import onnx_convert.adapters
-from onnx_convert import InternalError, RefusedError, checks, opsets, registry
-from onnx_convert.carrier import Carrier
-from onnx_convert.facts import Facts
-from onnx_convert.written import Written
+from onnx_convert import InternalError, RefusedError
+from onnx_convert.analysis.facts import Facts
+from onnx_convert.planning import check
+from onnx_convert.rewrite import registry
+from onnx_convert.rewrite.draft import Written
+from onnx_convert.rewrite.legalizer import Legalizer
+from onnx_convert.spec import opsets
 from oracle import all_nodes, run
 
 DOWN, UP = opsets.DOWN, opsets.UP
@@ -564,7 +567,7 @@ def test_what_inference_found_of_the_source_is_let_go_before_the_result_is_infer
     """Each of the two costs several times the model, and nodes that were rewritten are all that is compared."""
     held: list[weakref.ref[Facts]] = []
     alive: list[bool] = []
-    make, find = Facts.__init__, checks.find
+    make, find = Facts.__init__, check.find
 
     def made(facts: Facts, *given: Any) -> None:
         make(facts, *given)
@@ -575,7 +578,7 @@ def test_what_inference_found_of_the_source_is_let_go_before_the_result_is_infer
         return find(view)
 
     monkeypatch.setattr(Facts, "__init__", made)
-    monkeypatch.setattr(checks, "find", found)
+    monkeypatch.setattr(check, "find", found)
     source = model("(float[2,3,4] x) => (float[2,3,4] z) { y = Relu (x) z = Softmax <axis = 1> (y) }", 12)
     assert onnx_convert.convert(source, to=13).changed
     assert alive and not any(alive)
@@ -686,8 +689,8 @@ def test_nodes_alike_cost_one_visit_to_an_adapter(monkeypatch: pytest.MonkeyPatc
             node.metadata_props.add(key="stack", value=str(number)).MergeFromString(future)
         node.MergeFromString(future)
     crossed = []
-    cross = Carrier._cross
-    monkeypatch.setattr(Carrier, "_cross", lambda *given: crossed.append(given) or cross(*given))
+    cross = Legalizer._cross
+    monkeypatch.setattr(Legalizer, "_cross", lambda *given: crossed.append(given) or cross(*given))
     converted = onnx_convert.convert(source, to=13).model
     assert len(crossed) == 1
     bearers = [node for node in converted.graph.node if node.op_type == "Softmax"]
@@ -717,8 +720,8 @@ def test_nodes_alike_forget_alike() -> None:
 def test_questions_about_values_of_its_own_making_keep_nobody_from_following(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Reshape asks who made its shape. Nor is what followed parsed because the next one is asked about."""
     crossed, parsed = [], []
-    cross, parse = Carrier._cross, Written._parse
-    monkeypatch.setattr(Carrier, "_cross", lambda *given: crossed.append(given) or cross(*given))
+    cross, parse = Legalizer._cross, Written._parse
+    monkeypatch.setattr(Legalizer, "_cross", lambda *given: crossed.append(given) or cross(*given))
     monkeypatch.setattr(Written, "_parse", lambda *given: parsed.append(given) or parse(*given))
     visits = []
     for count in (1, 20):
@@ -739,8 +742,8 @@ def test_questions_about_values_of_its_own_making_keep_nobody_from_following(mon
 
 def test_rare_kinds_do_not_drive_out_the_common_one(monkeypatch: pytest.MonkeyPatch) -> None:
     crossed = []
-    cross = Carrier._cross
-    monkeypatch.setattr(Carrier, "_cross", lambda *given: crossed.append(given) or cross(*given))
+    cross = Legalizer._cross
+    monkeypatch.setattr(Legalizer, "_cross", lambda *given: crossed.append(given) or cross(*given))
     inputs = ", ".join(f"float[2,3,{number + 1}] x{number}" for number in range(40))
     outputs = ", ".join(f"float[2,3,{number + 1}] y{number}" for number in range(40))
     nodes = " ".join(f"y{number} = Softmax <axis = 1> (x{number})" for number in range(40))

@@ -74,7 +74,7 @@ def test_adapters_of_an_installed_distribution_are_found(tmp_path: Path) -> None
 
 
 def test_the_example_publishes_in_the_group_that_is_scanned() -> None:
-    from onnx_convert import plugins
+    from onnx_convert.rewrite import plugins
 
     assert f'[project.entry-points."{plugins.GROUP}"]' in (ACME / "pyproject.toml").read_text(encoding="utf-8")
 

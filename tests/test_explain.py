@@ -23,12 +23,15 @@ from undecided import every_crossing
 import boundaries
 import onnx_convert
 from boundaries.rows import Row
-from onnx_convert import cli, opsets, registry, render, render_explain
-from onnx_convert.differences import differences
+from onnx_convert.cli import operator_tables, tables
+from onnx_convert.cli.main import main
 from onnx_convert.errors import UsageError
-from onnx_convert.explain import Boundary, Explanation, Way, coverage, decided, explain
-from onnx_convert.opsets import DOWN, UP
-from onnx_convert.sources import Form, read
+from onnx_convert.reference.adapter_source import Form, read
+from onnx_convert.reference.operators import Boundary, Explanation, Way, coverage, decided, explain
+from onnx_convert.rewrite import registry
+from onnx_convert.spec import opsets
+from onnx_convert.spec.opsets import DOWN, UP
+from onnx_convert.spec.schema_diff import differences
 
 README = Path(__file__).parent.parent / "README.md"
 BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->"
@@ -45,7 +48,7 @@ def boundary(operator: str, opset: int) -> Boundary:
 
 
 def text(name: str) -> str:
-    return render.plain(render_explain.tables(explain(name)))
+    return tables.plain(operator_tables.tables(explain(name)))
 
 
 # ---- an operator
@@ -157,7 +160,7 @@ def test_every_operator_can_be_told() -> None:
     for one in coverage().operators:
         explanation = told(one.operator, one.domain)
         assert [one.opset for one in explanation.boundaries] == [opset for opset, _, _ in one.crossings]
-        assert render_explain.tables(explanation)
+        assert operator_tables.tables(explanation)
         json.dumps(explanation.to_dict())
 
 
@@ -262,13 +265,13 @@ def test_coverage_counts_every_crossing() -> None:
 
 def test_marks() -> None:
     crossings = ((6, None, "refused"), (11, "compatible", "adapted"), (13, "adapted", "undecided"))
-    assert render_explain.marks(crossings) == "6-x 11=~ 13~?"
+    assert operator_tables.marks(crossings) == "6-x 11=~ 13~?"
 
 
 def up_to_date(readme: str) -> str:
     """README.md with the coverage as it is now."""
     before, _, rest = readme.partition(BEGIN)
-    return before + BEGIN + "\n" + render_explain.coverage_markdown(coverage()) + "\n" + END + rest.partition(END)[2]
+    return before + BEGIN + "\n" + operator_tables.coverage_markdown(coverage()) + "\n" + END + rest.partition(END)[2]
 
 
 def documented() -> int:
@@ -297,22 +300,22 @@ def test_the_readme_tells_the_coverage() -> None:
     ],
 )
 def test_told_on_the_command_line(line: str, says: str) -> None:
-    done = CliRunner().invoke(cli.main, line.split())
+    done = CliRunner().invoke(main, line.split())
     assert (done.exit_code, done.stderr) == (0, "")
     assert says in done.stdout
 
 
 def test_told_as_json() -> None:
-    one = json.loads(CliRunner().invoke(cli.main, ["--explain", "Softmax@13", "--json"]).stdout)
+    one = json.loads(CliRunner().invoke(main, ["--explain", "Softmax@13", "--json"]).stdout)
     assert one["boundaries"][0]["down"]["rewrite"] == "normalise_trailing_axes"
-    every = json.loads(CliRunner().invoke(cli.main, ["--coverage", "--json"]).stdout)
+    every = json.loads(CliRunner().invoke(main, ["--coverage", "--json"]).stdout)
     assert every["newest"]["ai.onnx"] == onnx.defs.onnx_opset_version()
     assert every["totals"]["up"] == dict(coverage().count(UP))
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
 def test_an_unknown_operator_ends_with_2(more: list[str]) -> None:
-    done = CliRunner().invoke(cli.main, ["--explain", "Sofmax", *more])
+    done = CliRunner().invoke(main, ["--explain", "Sofmax", *more])
     assert done.exit_code == 2
     assert done.stderr.startswith("error: no operator 'Sofmax' is known; did you mean Softmax")
     assert done.stderr.count("\n") == 1

@@ -30,9 +30,11 @@ from payloads import (
 )
 
 import onnx_convert
-from onnx_convert import files, modelfile
 from onnx_convert.errors import InvalidModelError, UsageError
-from onnx_convert.modelfile import External, open_bytes, open_model, write, write_stream
+from onnx_convert.storage import files, skeleton, writer
+from onnx_convert.storage.layout import External
+from onnx_convert.storage.source import check_external, open_bytes, open_model
+from onnx_convert.storage.writer import write, write_stream
 
 # --- external data --------------------------------------------------------------------------------------------------
 
@@ -41,7 +43,7 @@ def test_external_tensors_are_read_lazily(tmp_path: Path) -> None:
     rows = [external("w", 4, SIZE * 4), external("w", 8, 12, 3), external("w", 4), external("sub/v", elements=2)]
     path = saved(tmp_path, model_of(*rows), w=b"head" + FLOATS.tobytes(), sub__v=FLOATS[:2].tobytes())
     with open_model(path) as source:
-        source.check_external()
+        check_external(source)
         found = [source.tensor(t) for t in source.model.graph.initializer]
         for made, expected in zip(found, [FLOATS, FLOATS[1:4], FLOATS, FLOATS[:2]], strict=True):
             np.testing.assert_array_equal(numpy_helper.to_array(made), expected)
@@ -80,7 +82,7 @@ def test_bad_external_data(made: TensorProto, why: str, tmp_path: Path) -> None:
     with open_model(path) as source:
         for attempt in (
             lambda: source.tensor(source.model.graph.initializer[0]),
-            source.check_external,
+            lambda: check_external(source),
             lambda: write(source.model, tmp_path / "out" / "b.onnx", source),
             lambda: write(source.model, tmp_path / "out" / "b.onnx", source, external=External.EMBED),
         ):
@@ -98,13 +100,13 @@ def test_links_into_a_common_store(tmp_path: Path) -> None:
     for name in "a.onnx", "w":
         (tmp_path / "snapshot" / name).symlink_to(blob.parent / name)
     with open_model(tmp_path / "snapshot" / "a.onnx") as source:
-        source.check_external()
+        check_external(source)
 
 
 def test_data_of_a_model_from_a_pipe() -> None:
     data = model_of(external("w")).SerializeToString()
     with open_bytes(data) as source, pytest.raises(InvalidModelError, match="no folder"):
-        source.check_external()
+        check_external(source)
 
 
 def test_same_folder_shares_the_data(tmp_path: Path) -> None:
@@ -181,7 +183,7 @@ def test_save_gathers_what_is_external_already(tmp_path: Path) -> None:
         for made, expected in zip(onnx.load(out).graph.initializer, onnx.load(path).graph.initializer, strict=True):
             np.testing.assert_array_equal(numpy_helper.to_array(made), numpy_helper.to_array(expected))
         bare = onnx.load(out, load_external_data=False)
-        places = {modelfile.external_data(tensor)["location"] for tensor in bare.graph.initializer}
+        places = {skeleton.external_data(tensor)["location"] for tensor in bare.graph.initializer}
         assert places == {f"{threshold}.bin", *(["sub/v"] if threshold else [])}
     with open_bytes(path.read_bytes()) as source, pytest.raises(InvalidModelError, match="has no folder"):
         write(source.model, tmp_path / "out" / "c.onnx", source, external=External.SAVE)
@@ -213,7 +215,7 @@ def test_embed(tmp_path: Path) -> None:
         made.ClearField("data_location")
     with open_model(path) as source:
         written = write(source.model, tmp_path / "b.onnx", source, external=External.EMBED)
-    assert written == modelfile.Written(tmp_path / "b.onnx", (tmp_path / "b.onnx").stat().st_size)
+    assert written == writer.Writing(tmp_path / "b.onnx", (tmp_path / "b.onnx").stat().st_size)
     assert ModelProto.FromString((tmp_path / "b.onnx").read_bytes()) == expected
 
 
@@ -296,7 +298,7 @@ def test_runtime_reads_what_save_wrote(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", [External.KEEP, External.EMBED])
 def test_too_large_for_one_file(mode: External, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modelfile, "PROTOBUF_MAXIMUM", 10_000)
+    monkeypatch.setattr(writer, "PROTOBUF_MAXIMUM", 10_000)
     path = saved(tmp_path / "in", model_of(weight("a"), weight("b", 1), external("w")), w=FLOATS.tobytes())
     out = tmp_path / "b.onnx"
     with open_model(path) as source:
@@ -307,7 +309,7 @@ def test_too_large_for_one_file(mode: External, tmp_path: Path, monkeypatch: pyt
             np.testing.assert_array_equal(numpy_helper.to_array(after), numpy_helper.to_array(before))
         with pytest.raises(UsageError, match="2 GiB"):
             write_stream(source.model, io.BytesIO(), source)
-        monkeypatch.setattr(modelfile, "PROTOBUF_MAXIMUM", 100)
+        monkeypatch.setattr(writer, "PROTOBUF_MAXIMUM", 100)
         with pytest.raises(UsageError, match="even with its weights"):
             write(source.model, tmp_path / "c.onnx", source)
     with pytest.raises(UsageError, match="needs a folder"):

@@ -12,7 +12,8 @@ from onnx import ModelProto, TensorProto
 from texts import model
 
 import onnx_convert
-from onnx_convert import InvalidModelError, cli
+from onnx_convert import InvalidModelError
+from onnx_convert.cli.main import main
 
 RELU = "(float[2] x) => (float[2] y) { y = Relu (x) }"
 
@@ -195,7 +196,7 @@ def test_unreadable_file(case: str, tmp_path: Path) -> None:
     if content is not None:
         path.write_bytes(content)
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    result = CliRunner().invoke(cli.main, [str(path), "--to", "14"])
+    result = CliRunner().invoke(main, [str(path), "--to", "14"])
     assert result.exit_code == 4, result.output
     assert says in result.stderr
     assert result.stderr.count("\n") == 1

@@ -12,7 +12,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from texts import assert_same_numbers, model, operators
 
 import onnx_convert
-from onnx_convert import UsageError, opsets
+from onnx_convert import UsageError
+from onnx_convert.spec import opsets
 from oracle import compare, feeds_for, opset_of, run
 
 NEWEST_OPSET, NEWEST_IR = opsets.latest(), opsets.newest_ir_version()

@@ -30,9 +30,11 @@ from payloads import (
     weight,
 )
 
-from onnx_convert import modelfile, wire
 from onnx_convert.errors import InternalError, InvalidModelError
-from onnx_convert.modelfile import open_bytes, open_model, write, write_stream
+from onnx_convert.model import wire
+from onnx_convert.storage import writer
+from onnx_convert.storage.source import check_external, open_bytes, open_model
+from onnx_convert.storage.writer import materialise, write, write_stream
 
 
 @pytest.fixture(params=MODELS, ids=lambda name: name.replace(" ", "-"))
@@ -51,7 +53,7 @@ def test_round_trip_is_equal(data: bytes, tmp_path: Path) -> None:
     before, after = onnx.load(path), onnx.load(out)
     assert after == before
     assert [digest(t) for t in tensors(after)] == [digest(t) for t in tensors(before)]
-    assert written == modelfile.Written(out, out.stat().st_size)
+    assert written == writer.Writing(out, out.stat().st_size)
     assert listing(tmp_path) == {"a.onnx", "b.onnx"}
 
 
@@ -61,7 +63,7 @@ def test_bytes_stream_and_materialise_are_equal(data: bytes) -> None:
         before = ModelProto.FromString(data)
         assert write_stream(source.model, stream, source).bytes == len(stream.getvalue())
         assert ModelProto.FromString(stream.getvalue()) == before
-        assert source.materialise(source.model) == before
+        assert materialise(source, source.model) == before
         for bare, full in zip(tensors(source.model), tensors(before), strict=True):
             assert source.tensor(bare) == full
 
@@ -82,7 +84,7 @@ def test_skeleton_has_no_payload(name: str) -> None:
 def test_explicit_default_location_comes_back() -> None:
     for name, explicit in ("says default", True), ("float_data", False):
         with open_bytes(serialised(MODELS[name])) as source:
-            full = source.materialise(source.model).graph.initializer[0]
+            full = materialise(source, source.model).graph.initializer[0]
         assert full.HasField("data_location") is explicit
 
 
@@ -209,9 +211,9 @@ def test_flipped_bytes_give_an_error_or_a_model(name: str) -> None:
             with open_bytes(bytes(damaged)) as source:
                 for made in tensors(source.model):
                     source.tensor(made)
-                source.check_external()
+                check_external(source)
                 write_stream(source.model, io.BytesIO(), source)
-                assert source.materialise(source.model) == ModelProto.FromString(bytes(damaged))
+                assert materialise(source, source.model) == ModelProto.FromString(bytes(damaged))
                 opened += 1
         except InvalidModelError as error:
             assert "\n" not in str(error)
@@ -258,7 +260,7 @@ def test_no_model(data: bytes, why: str, tmp_path: Path) -> None:
 
 def test_deep_but_legal() -> None:
     with open_bytes(deep(32, LARGE)) as source:
-        assert source.materialise(source.model) == ModelProto.FromString(deep(32, LARGE))
+        assert materialise(source, source.model) == ModelProto.FromString(deep(32, LARGE))
 
 
 @pytest.mark.parametrize(
@@ -287,7 +289,8 @@ def test_file_changed_in_the_meantime(tmp_path: Path) -> None:
 
 MEASURE = """
 import resource, sys
-from onnx_convert.modelfile import open_model, write
+from onnx_convert.storage.source import open_model
+from onnx_convert.storage.writer import write
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 with open_model(sys.argv[1]) as source:
     write(source.model, sys.argv[2], source)

@@ -81,7 +81,7 @@ def run_tests(tree: Path, *line: str) -> subprocess.CompletedProcess[str]:
 
 
 def explained(tree: Path) -> str:
-    start = "import sys, release\nfrom onnx_convert.cli import main\nmain(sys.argv[1:])"
+    start = "import sys, release\nfrom onnx_convert.cli.main import main\nmain(sys.argv[1:])"
     done = python(tree, "-c", start, "--explain", "Sigmoid@20")
     assert done.returncode == 0, done.stderr
     return done.stdout

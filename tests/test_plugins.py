@@ -11,7 +11,8 @@ import pytest
 from texts import model
 
 import onnx_convert
-from onnx_convert import InternalError, UsageError, plugins, registry
+from onnx_convert import InternalError, UsageError
+from onnx_convert.rewrite import plugins, registry
 
 
 class _Broken:

@@ -9,9 +9,8 @@ from collections import Counter
 import pytest
 from rich.console import Console
 
-from onnx_convert import render
-from onnx_convert.errors import Refusal
-from onnx_convert.report import Report, Step
+from onnx_convert.cli import tables
+from onnx_convert.report import Refusal, Report, Step
 
 REPORT = Report(
     opsets_before={"ai.onnx": 21, "ai.onnx.ml": 5, "com.microsoft": 1},
@@ -47,7 +46,7 @@ REFUSALS = [
 
 
 def test_report_as_text() -> None:
-    assert render.plain(render.report_tables(REPORT)).splitlines() == [
+    assert tables.plain(tables.report_tables(REPORT)).splitlines() == [
         "opset       21 -> 13",
         "ai.onnx.ml  5 -> 3",
         "IR version  10 -> 7",
@@ -69,29 +68,29 @@ def test_report_as_text() -> None:
 
 def test_what_may_round_is_no_condition() -> None:
     step = Step("Gelu", "ai.onnx", 20, "down", "write_out", "equivalent", "the operator may round in another order")
-    text = render.plain(render.report_tables(Report(steps=Counter({step: 1}))))
+    text = tables.plain(tables.report_tables(Report(steps=Counter({step: 1}))))
     assert "may differ:  Gelu@20 (1 node): the operator may round in another order" in text
     assert "condition" not in text
 
 
 def test_names_do_nothing_to_a_terminal() -> None:
     name = "a\x1b[31m\nb\u202e"
-    told = [render.refusal_table([Refusal("Op", "", name, 16, "down", f"no {name!r}", path=name)]), f"Wrote {name}."]
+    told = [tables.refusal_table([Refusal("Op", "", name, 16, "down", f"no {name!r}", path=name)]), f"Wrote {name}."]
     shown = io.StringIO()
-    Console(file=shown, width=200, color_system=None).print(render.rich(told))
-    for text in (render.plain(told), shown.getvalue()):
+    Console(file=shown, width=200, color_system=None).print(tables.rich(told))
+    for text in (tables.plain(told), shown.getvalue()):
         assert r"a\x1b[31m\nb\u202e/a\x1b[31m\nb\u202e" in text
         assert "\x1b" not in text and "\u202e" not in text
 
 
 def test_verbose_report_tells_each_rewrite() -> None:
-    text = render.plain(render.report_tables(REPORT, verbose=True))
+    text = tables.plain(tables.report_tables(REPORT, verbose=True))
     for told in ("com.microsoft  1", "normalise trailing axes", "keep last axis", "a, b, c, d, e", "note:"):
         assert told in text
 
 
 def test_equal_refusals_are_one_row() -> None:
-    assert render.plain([render.refusal_table(REFUSALS)]).splitlines() == [
+    assert tables.plain([tables.refusal_table(REFUSALS)]).splitlines() == [
         "Refused                    Nodes  Why",
         "GridSample@16                 14  does not exist below opset 16",
         "                                  remedy: stay at opset 16",
@@ -107,14 +106,14 @@ def test_equal_refusals_are_one_row() -> None:
 
 
 def test_a_report_of_nothing_is_empty() -> None:
-    assert render.report_tables(Report(opsets_before={"ai.onnx": 9}, opsets_after={"ai.onnx": 9})) == []
+    assert tables.report_tables(Report(opsets_before={"ai.onnx": 9}, opsets_after={"ai.onnx": 9})) == []
 
 
-@pytest.mark.parametrize("table", [*render.report_tables(REPORT, verbose=True), render.refusal_table(REFUSALS)])
-def test_a_terminal_shows_every_word_within_its_width(table: render.Table) -> None:
+@pytest.mark.parametrize("table", [*tables.report_tables(REPORT, verbose=True), tables.refusal_table(REFUSALS)])
+def test_a_terminal_shows_every_word_within_its_width(table: tables.Table) -> None:
     stream = io.StringIO()
     console = Console(file=stream, width=80, force_terminal=True, color_system=None, highlight=False)
-    console.print(render.rich([table, "The [last] line."]))
+    console.print(tables.rich([table, "The [last] line."]))
     shown = stream.getvalue()
     assert max(map(len, shown.splitlines())) <= 80
-    assert sorted(shown.split()) == sorted(f"{render.plain([table])} The [last] line.".split())
+    assert sorted(shown.split()) == sorted(f"{tables.plain([table])} The [last] line.".split())

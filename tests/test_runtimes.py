@@ -15,7 +15,10 @@ from onnx import ModelProto, TensorProto
 from texts import assert_same_numbers, model, operators, opset_imports
 
 import onnx_convert
-from onnx_convert import RefusedError, UsageError, cli, opsets, runtimes
+from onnx_convert import RefusedError, UsageError
+from onnx_convert.cli.main import main
+from onnx_convert.spec import opsets
+from onnx_convert.target import runtimes
 
 RELU = "(float[2] x) => (float[2] y) { y = Relu (x) }"
 IDENTITY = "(float[2] x) => (float[2] y) { y = Identity (x) }"
@@ -134,7 +137,7 @@ def test_an_unlisted_version_takes_the_nearest_older_one_and_says_so(text: str, 
     assert str(row) == found
     (note,) = row.notes
     assert text.replace("@", " ") in note and "not listed" in note and found in note
-    assert note in onnx_convert.plan(model(RELU, 13), target=text).notes
+    assert note in onnx_convert.plan(model(RELU, 13), runtime=text).notes
 
 
 @pytest.mark.parametrize(
@@ -154,7 +157,7 @@ def test_an_unlisted_version_takes_the_nearest_older_one_and_says_so(text: str, 
 )
 def test_not_found(text: str, says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        onnx_convert.plan(model(RELU, 13), target=text)
+        onnx_convert.plan(model(RELU, 13), runtime=text)
     assert says in str(caught.value)
 
 
@@ -189,7 +192,7 @@ def test_without_onnxruntime_its_newest_row_holds(monkeypatch: pytest.MonkeyPatc
 )
 def test_only_what_is_needed_is_changed(opset: int, ir: int, target: str, expected: tuple[int, int]) -> None:
     source = model(RELU, opset, ir=ir)
-    conversion = onnx_convert.convert(source, target=target)
+    conversion = onnx_convert.convert(source, runtime=target)
     assert (opset_imports(conversion.model)[""], conversion.model.ir_version) == expected
     wanted = ModelProto()
     wanted.CopyFrom(source)
@@ -203,7 +206,7 @@ def test_only_what_is_needed_is_changed(opset: int, ir: int, target: str, expect
 )
 def test_ai_onnx_ml(ml: int, target: str, expected: int) -> None:
     graph = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer <threshold = 0.5> (x) }"
-    converted = onnx_convert.convert(model(graph, 15, ir=8, ai_onnx_ml=ml), target=target)
+    converted = onnx_convert.convert(model(graph, 15, ir=8, ai_onnx_ml=ml), runtime=target)
     assert opset_imports(converted.model) == {"": 15, "ai.onnx.ml": expected}
     assert ("ai.onnx.ml opset (5) was too new" in converted.report.notes[0]) is (ml > expected)
 
@@ -225,7 +228,7 @@ def test_one_sentence_says_what_was_too_new(opset: int, ir: int, target: str, ve
     limits = f"loads opset {row.opset} and IR version {row.ir} at most"
     if row.opset is None:
         limits = "does not look at opset and IR version"
-    assert onnx_convert.plan(model(RELU, opset, ir=ir), target=target).notes[0] == f"{row} {limits}: {verdict}"
+    assert onnx_convert.plan(model(RELU, opset, ir=ir), runtime=target).notes[0] == f"{row} {limits}: {verdict}"
 
 
 FUNCTION = '<domain: "f", opset_import: ["" : 17]> Twice (a) => (b) { b = Add (a, a) }'
@@ -233,30 +236,30 @@ FUNCTION = '<domain: "f", opset_import: ["" : 17]> Twice (a) => (b) { b = Add (a
 
 def test_functions_are_expanded_for_a_runtime_that_knows_none() -> None:
     source = model("(float[2] x) => (float[2] y) { y = f.Twice (x) }", 17, FUNCTION, f=1)
-    assert [f.name for f in onnx_convert.convert(source, target="onnxruntime@1.10").model.functions] == ["Twice"]
-    converted = onnx_convert.convert(source, target="onnxruntime@1.8").model
+    assert [f.name for f in onnx_convert.convert(source, runtime="onnxruntime@1.10").model.functions] == ["Twice"]
+    converted = onnx_convert.convert(source, runtime="onnxruntime@1.8").model
     assert (operators(converted), len(converted.functions), converted.ir_version) == (["Add"], 0, 7)
     assert_same_numbers(source, converted)
     with pytest.raises(
         RefusedError, match=r"function 'Twice'.*needs IR version 8, and onnxruntime 1.8 loads 7 at most"
     ):
-        onnx_convert.plan(source, target="onnxruntime@1.8", keep_functions=True)
+        onnx_convert.plan(source, runtime="onnxruntime@1.8", keep_functions=True)
 
 
 def test_content_that_the_runtime_cannot_hold_is_refused() -> None:
     source = model(RELU, 17, ir=10)
     source.graph.initializer.add(name="w", data_type=TensorProto.UINT4, dims=[1], raw_data=b"\0")
-    assert onnx_convert.plan(source, target="onnxruntime@1.18").ir_version_after == 10
+    assert onnx_convert.plan(source, runtime="onnxruntime@1.18").ir_version_after == 10
     with pytest.raises(RefusedError, match=r"initializer 'w'.*needs IR version 10, and triton 22.12 loads 8 at most"):
-        onnx_convert.plan(source, target="triton@22.12")
+        onnx_convert.plan(source, runtime="triton@22.12")
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"to": 14, "target": "triton@22.12"}, "exclude each other"),
-        ({"target": "triton@22.12", "ir_version": 9}, "IR version 9 is higher than 8"),
-        ({"target": "triton@22.12", "ir_version": 2}, "IR version 2 is not one of"),
+        ({"to": 14, "runtime": "triton@22.12"}, "exclude each other"),
+        ({"runtime": "triton@22.12", "ir_version": 9}, "IR version 9 is higher than 8"),
+        ({"runtime": "triton@22.12", "ir_version": 2}, "IR version 2 is not one of"),
     ],
 )
 def test_contradictions(options: dict, says: str) -> None:
@@ -266,7 +269,7 @@ def test_contradictions(options: dict, says: str) -> None:
 
 
 def test_an_ir_version_may_be_lower() -> None:
-    report = onnx_convert.plan(model(RELU, 17, ir=10), target="triton@22.12", ir_version=7)
+    report = onnx_convert.plan(model(RELU, 17, ir=10), runtime="triton@22.12", ir_version=7)
     assert (report.ir_version_after, report.opsets_after) == (7, {"ai.onnx": 17})
 
 
@@ -295,7 +298,7 @@ BRANCH = """(bool c, float[2] x) => (float[2] y) { y = If (c) <
     ],
 )
 def test_warnings(source: ModelProto, target: str, warning: str | None) -> None:
-    warnings = onnx_convert.plan(source, target=target).warnings
+    warnings = onnx_convert.plan(source, runtime=target).warnings
     assert len(warnings) == (warning is not None)
     assert warning is None or warning in warnings[0]
 
@@ -304,7 +307,7 @@ def test_warnings(source: ModelProto, target: str, warning: str | None) -> None:
 
 
 def run(*line: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(cli.main, line)
+    result = CliRunner().invoke(main, line)
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -353,6 +356,6 @@ def test_a_converted_model_computes_the_same(target: str) -> None:
     graph = """(float[2, 3, 4] x) => (float[2, 1, 3, 4] y) <int64[1] axes = {1}>
         { t = Softmax <axis = 1> (x)  c = Clip (t)  y = Unsqueeze (c, axes) }"""
     source = model(graph, 21, ir=10)
-    converted = onnx_convert.convert(source, target=target).model
+    converted = onnx_convert.convert(source, runtime=target).model
     assert opset_imports(converted)[""] == runtimes.find(target).opset
     assert_same_numbers(source, converted)

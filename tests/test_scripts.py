@@ -24,8 +24,8 @@ from onnx import FunctionProto, ModelProto, NodeProto, helper, numpy_helper, par
 from texts import model, operators
 
 import onnx_convert
-from onnx_convert import registry
-from onnx_convert.inline import expand
+from onnx_convert.model.inlining import expand
+from onnx_convert.rewrite import registry
 from oracle import run, run_reference
 
 DECOMPOSE = Path(__file__).parent.parent / "adapters" / "decompose"

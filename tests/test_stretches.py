@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long graph is inferred and checked stretch by stretch: that finds what the whole tells, and whatever is wrong."""
+"""A long graph is inferred and checked chunk by chunk: that finds what the whole tells, and whatever is wrong."""
 
 from __future__ import annotations
 
@@ -12,33 +12,37 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, help
 from texts import model
 
 import onnx_convert
-from onnx_convert import checks, inference, stretches, structure, view
-from onnx_convert.edits import GraphEdit, Stretch
-from onnx_convert.view import View
+from onnx_convert.analysis import inference, partition, view
+from onnx_convert.analysis.view import View
+from onnx_convert.model import validation
+from onnx_convert.model.node_list import Chunk
+from onnx_convert.model.patch import GraphPatch
+from onnx_convert.model.source import SourceModel
+from onnx_convert.planning import check
 
 OPSET = 17
 
 
 @pytest.fixture
 def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Whether a view could be inferred stretch by stretch, each time that one had several."""
+    """Whether a view could be inferred chunk by chunk, each time that one had several."""
     found: list[bool] = []
-    inferred = stretches.inferred
+    inferred = partition.inferred
 
     def noting(seen: View, *given: Any) -> GraphProto | None:
         answer = inferred(seen, *given)
-        if len(seen.stretches) > 1:
+        if len(seen.chunks) > 1:
             found.append(answer is not None)
         return answer
 
-    monkeypatch.setattr(stretches, "inferred", noting)
+    monkeypatch.setattr(partition, "inferred", noting)
     return found
 
 
 def cut(source: ModelProto, length: int, monkeypatch: pytest.MonkeyPatch) -> View:
-    """The view of a model in stretches of so many nodes."""
-    monkeypatch.setattr(structure, "STRETCH", length)
-    return view.of_source(source, lambda tensor: tensor, structure.examine(source, "model"))
+    """The view of a model in chunks of so many nodes."""
+    monkeypatch.setattr(validation, "CHUNK", length)
+    return view.of_source(SourceModel(source, "model"))
 
 
 def types(graph: GraphProto) -> dict[str, TypeProto]:
@@ -72,11 +76,11 @@ def test_a_stretch_finds_what_the_whole_tells(
 ) -> None:
     seen = cut(model(graph, OPSET), length, monkeypatch)
     whole = inference.strictly(seen.serialised())
-    findings, found = checks.find(seen)
+    findings, found = check.find(seen)
     assert not findings and found is not None
     assert types(found) == types(whole)
     assert len(found.input) == len(whole.input) and len(found.initializer) == len(whole.initializer)
-    unchecked = inference.in_stretches(cut(model(graph, OPSET), length, monkeypatch), check_type=False)
+    unchecked = inference.in_chunks(cut(model(graph, OPSET), length, monkeypatch), check_type=False)
     assert unchecked is not None
     assert types(unchecked) == types(whole)
     assert outcomes == [True, True]
@@ -103,14 +107,14 @@ def test_what_a_type_does_not_tell_keeps_stretches_together(
 ) -> None:
     seen = cut(model(graph, OPSET), 1, monkeypatch)
     whole = inference.strictly(seen.serialised())
-    findings, found = checks.find(seen)
+    findings, found = check.find(seen)
     assert outcomes == [False]
     assert not findings and found is not None
     assert types(found) == types(whole)
 
 
 def test_a_shape_within_a_stretch(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    findings, _ = checks.find(cut(model(SHAPE, OPSET), 2, monkeypatch))
+    findings, _ = check.find(cut(model(SHAPE, OPSET), 2, monkeypatch))
     assert not findings and outcomes == [True]
 
 
@@ -120,7 +124,7 @@ def test_a_shape_of_higher_rank(dtype: str, outcomes: list[bool], monkeypatch: p
     graph = f"""(float[2,3] x, float[6] y) => (float[N,M] z) <int64[1] p = {{0}}>
         {{ s = Shape(x) a = Cast<to = {TensorProto.DataType.Value(dtype)}>(s) b = Unsqueeze(a, p)
            c = Squeeze(b, p) d = Cast<to = {TensorProto.INT64}>(c) z = Reshape(y, d) }}"""
-    findings, found = checks.find(cut(model(graph, OPSET), 3, monkeypatch))
+    findings, found = check.find(cut(model(graph, OPSET), 3, monkeypatch))
     assert outcomes == [False]
     assert not findings and found is not None
     assert [dim.dim_value for dim in types(found)["z"].tensor_type.shape.dim] == [2, 3]
@@ -135,7 +139,7 @@ def test_what_is_stated_twice(field: str, outcomes: list[bool], monkeypatch: pyt
         name = "k" if stated else "b"
         getattr(source.graph, field).add(name=name, **stated or {"type": helper.make_tensor_type_proto(1, [rows, 3])})
     seen = cut(source, 1, monkeypatch)
-    assert checks.find(seen)[0] == checks.find(View(seen.head, seen.nodes))[0]
+    assert check.find(seen)[0] == check.find(View(seen.head, seen.nodes))[0]
     assert outcomes == [False]
 
 
@@ -143,7 +147,7 @@ def test_nodes_that_are_not_in_order(outcomes: list[bool], monkeypatch: pytest.M
     """What is stated of an output is known before the output is made."""
     graph = "(float[2,3] x) => (float[P,Q] z, float[2,3] l) { c = Cast<to = 1>(l) d = Neg(c) l = Relu(x) z = Neg(l) }"
     seen = cut(model(graph, OPSET), 2, monkeypatch)
-    assert inference.in_stretches(seen, check_type=False) is None
+    assert inference.in_chunks(seen, check_type=False) is None
     assert outcomes == [False]
 
 
@@ -153,7 +157,7 @@ def test_functions_keep_a_graph_together(outcomes: list[bool], monkeypatch: pyte
     broken = source.functions.add(name="f", domain="local", input=["x"], output=["y"])
     broken.opset_import.add(domain="", version=OPSET)
     broken.node.add(op_type="Relu", input=["x"], output=["y"]).attribute.add(name="nonsense", type=2, i=1)
-    findings, _ = checks.find(cut(source, 1, monkeypatch))
+    findings, _ = check.find(cut(source, 1, monkeypatch))
     assert findings and outcomes == [False]
 
 
@@ -165,19 +169,19 @@ def test_what_is_stated_of_a_value(length: int, outcomes: list[bool], monkeypatc
         source.graph.value_info.append(helper.make_tensor_value_info(name, 1, [rows, 3]))
     seen = cut(source, length, monkeypatch)
     whole = inference.strictly(seen.serialised())
-    found = inference.in_stretches(seen)
+    found = inference.in_chunks(seen)
     assert outcomes == [True] and found is not None
     assert {value.name: value.type for value in found.value_info} == {v.name: v.type for v in whole.value_info}
 
 
-# ---- what is wrong, as if a rewrite had done it: the stretches are those of the sound model
+# ---- what is wrong, as if a rewrite had done it: the chunks are those of the sound model
 
 FAULTY = CHAIN.replace("=> (", "=> (float[2,3] b, ").replace(") {", ") <float[1] k = {1}> {")
-Nodes = list[list[NodeProto]]  # of each stretch
+Nodes = list[list[NodeProto]]  # of each chunk
 
 
 def adds(*new: tuple[int, str, str]) -> Callable[[Nodes], None]:
-    """Nodes more: in which stretch, what they use and what they make."""
+    """Nodes more: in which chunk, what they use and what they make."""
 
     def change(nodes: Nodes) -> None:
         for index, used, made in new:
@@ -235,27 +239,27 @@ def test_what_is_wrong_is_found(
     sound = cut(source, 1, monkeypatch)
     nodes = [[node] for node in source.graph.node]
     change(nodes)
-    faulty = View(sound.head, [GraphProto(node=own).SerializeToString() for own in nodes], sound.stretches)
-    findings, _ = checks.find(faulty)
+    faulty = View(sound.head, [GraphProto(node=own).SerializeToString() for own in nodes], sound.chunks)
+    findings, _ = check.find(faulty)
     assert outcomes == [False]
     assert any(says in finding for finding in findings)
 
 
 def test_an_output_that_is_in_no_stretch(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     seen = cut(model(CHAIN, OPSET), 2, monkeypatch)
-    seen.stretches[-1].made.remove("z")
-    assert not checks.find(seen)[0]
+    seen.chunks[-1].made.remove("z")
+    assert not check.find(seen)[0]
     assert outcomes == [False]
 
 
 def test_an_input_that_nobody_uses_is_checked_too(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     source = model(CHAIN, OPSET)
     source.graph.input.add(name="untyped")
-    findings, _ = checks.find(cut(source, 2, monkeypatch))
+    findings, _ = check.find(cut(source, 2, monkeypatch))
     assert findings and outcomes == [False]
 
 
-# ---- in a conversion: what was done in stretches, the inference of the source, the check of the result
+# ---- in a conversion: what was done in chunks, the inference of the source, the check of the result
 
 TWICE = "Upsample<scales = [1.0, 1.0, 2.0, 2.0]>"
 CONVERSIONS = {
@@ -276,13 +280,13 @@ CONVERSIONS = {
     "a value becomes a constant": (14, 13, "refuse", [True, True],
         """(float[2,2] x) => (float[2,2] z) <int8[2,2] q = {1, 2, 3, 4}>
         { two = Add(q, q) a = Cast<to = 1>(two) b = Add(a, x) z = Neg(b) }"""),
-    "a value of a later stretch": (14, 13, "refuse", [True, True],
+    "a value of a later chunk": (14, 13, "refuse", [True, True],
         """(float[2,2] x) => (float[2,2] z) <int8[2,2] q = {1, 2, 3, 4}>
         { a = Neg(x) b = Abs(a) two = Add(q, q) c = Cast<to = 1>(two) z = Add(b, c) }"""),
     "vectors inside what a node becomes": (14, 12, "cast", [True, True],
         """(int8[3] w, float[2,3] x) => (int8[3] y, float[2,3] z)
         { a = Relu(x) b = Neg(a) y = Add(w, w) z = Abs(b) }"""),
-    "an output of a later stretch": (14, 13, "refuse", [True, True],
+    "an output of a later chunk": (14, 13, "refuse", [True, True],
         """(float[2,2] x) => (float[2,2] z, int8[2,2] two) <int8[2,2] q = {1, 2, 3, 4}>
         { a = Neg(x) b = Abs(a) two = Add(q, q) c = Cast<to = 1>(two) z = Add(b, c) }"""),
     "an output becomes one": (14, 13, "refuse", [True, True],
@@ -319,7 +323,7 @@ def test_a_conversion_is_the_same(
 
     whole = outcome()
     assert not outcomes
-    monkeypatch.setattr(structure, "STRETCH", length)
+    monkeypatch.setattr(validation, "CHUNK", length)
     assert outcome() == whole
     assert outcomes == done
 
@@ -329,7 +333,7 @@ def test_no_new_value_has_a_name_of_which_a_type_is_stated(length: int, monkeypa
     """Some tools leave statements of values that are no more."""
     source = model("""(float[2,3,4] x) => (float[2,3,4] z)
         { a = Relu(x) b = Softmax<axis = 1>(a) c = Softmax<axis = 1>(b) z = Add(c, a) }""", 12)  # fmt: skip
-    monkeypatch.setattr(structure, "STRETCH", length)
+    monkeypatch.setattr(validation, "CHUNK", length)
     made = {name for node in onnx_convert.convert(source, to=13).model.graph.node for name in node.output}
     new = made - {name for node in source.graph.node for name in node.output}
     assert len(new) > 2
@@ -341,8 +345,8 @@ def test_no_new_value_has_a_name_of_which_a_type_is_stated(length: int, monkeypa
 
 
 def test_a_plan_adds_nothing_to_the_stretches_of_the_source() -> None:
-    stretch = Stretch(0, ["x"], ["y"])
-    edit = GraphEdit(GraphProto(), [])
-    edit.begin(stretch)
-    edit.stretch.used.add("constant")
-    assert stretch.used == {"x"}
+    chunk = Chunk(0, ["x"], ["y"])
+    patch = GraphPatch(GraphProto(), [])
+    patch.begin(chunk)
+    patch.chunk.used.add("constant")
+    assert chunk.used == {"x"}

@@ -16,7 +16,8 @@ import onnx.defs
 
 import onnx_convert.adapters
 import onnx_convert.adapters.tables.compatible  # noqa: F401
-from onnx_convert import opsets, registry
+from onnx_convert.rewrite import registry
+from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -53,7 +54,7 @@ def listed_undecided(text: str = UNDECIDED) -> set[Crossing]:
         head, _, operators = paragraph.partition(": ")
         for operator in operators.split():
             domain, boundary, direction = head.split()
-            crossings.add((opsets.normalise(domain), operator, int(boundary), direction))
+            crossings.add((opsets.canonical_domain(domain), operator, int(boundary), direction))
     return crossings
 
 

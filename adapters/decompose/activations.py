@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_name, impossible
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT
 from onnx_convert.adapters.lib.script import Compiled
-from onnx_convert.registry import downgrade, impossible
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 ORDER: Final = "the operator may round in another order"
 

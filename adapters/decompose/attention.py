@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, cast, lowest
 from onnx_convert.adapters.lib.indices import WRITTEN, is_negative
 from onnx_convert.adapters.lib.shapes import count_in_row, count_up, known_size, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE = range(6)
 _PRESENT_KEY, _PRESENT_VALUE, _SCORES = range(1, 4)

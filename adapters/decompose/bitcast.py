@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.decompose.bits import in_dtype
 from onnx_convert.adapters.lib.dtypes import (
     BFLOAT16,
@@ -24,12 +25,9 @@ from onnx_convert.adapters.lib.dtypes import (
     is_unsigned,
     width_of,
 )
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 class Layout(NamedTuple):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import (
     DOUBLE,
     FLOAT,
@@ -25,11 +26,9 @@ from onnx_convert.adapters.lib.dtypes import (
     is_unsigned,
     width_of,
 )
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 FEW: Final = 64
 BITWISE: Final = {"BitwiseAnd": and_, "BitwiseOr": or_, "BitwiseXor": xor}

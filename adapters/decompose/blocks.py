@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import FLOATS, cast, working_dtype
 from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
     Numbers = numpy.ndarray[Any, Any]
 

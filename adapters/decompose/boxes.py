@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.bodies import tensor_type
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
 from onnx_convert.adapters.lib.indices import flat, places, scalar, vector
 from onnx_convert.adapters.lib.shapes import known_size, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _LIMIT: Final = 2
 _OVERLAP: Final = 3

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.lib.dtypes import (
     BOOL,
     DOUBLE,
@@ -25,12 +26,9 @@ from onnx_convert.adapters.lib.dtypes import (
     is_integer,
 )
 from onnx_convert.adapters.lib.shapes import count_up, reshape
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 LARGEST: Final = {
     FLOAT16: 65504.0,

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64, is_integer
 from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, reshape
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 WRITTEN: Final = 1024  # elements that are written as a constant
 

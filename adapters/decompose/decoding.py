@@ -10,13 +10,12 @@ from copy import deepcopy
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, cast
 from onnx_convert.adapters.lib.shapes import END, count_up, known_size, part, product, reshape, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 # ---- RotaryEmbedding

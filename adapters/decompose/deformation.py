@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import INT64, cast, working_dtype
 from onnx_convert.adapters.lib.indices import fixed, into, places
 from onnx_convert.adapters.lib.shapes import known_size, part, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
     Size = int | Value  # known, or a vector of one element
     Array = numpy.ndarray[Any, Any]

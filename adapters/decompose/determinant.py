@@ -7,15 +7,14 @@ from functools import reduce
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.bodies import tensor_type
 from onnx_convert.adapters.lib.dtypes import BOOL, INT64, cast, working_dtype
 from onnx_convert.adapters.lib.indices import fixed, into, places, scalar
 from onnx_convert.adapters.lib.shapes import END, known_size, part, product, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _WRITTEN: Final = 4  # columns whose elimination is written out
 

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.indices import fixed, into
 from onnx_convert.adapters.lib.shapes import part, product
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Node, Value
+    from onnx_convert.adapter import Dim, Emitter, Node, Value
 
 _ORDER: Final = "the order in which products are summed is not specified"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, INT64
 from onnx_convert.adapters.lib.indices import (
     WRITTEN,
@@ -26,11 +27,9 @@ from onnx_convert.adapters.lib.indices import (
     strides,
 )
 from onnx_convert.adapters.lib.shapes import END, part, product, reshape, size_along
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 # ---- along one axis
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, impossible
 from onnx_convert.adapters.lib.dtypes import FLOAT, FLOAT16
 from onnx_convert.adapters.lib.script import Compiled, Function
-from onnx_convert.registry import downgrade, impossible
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 WHY: Final = "made of exponentials and logarithms"
 

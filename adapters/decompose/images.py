@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.gridsample import gather_neighbours
 from onnx_convert.adapters.lib.dtypes import FLOAT, INT64, cast, working_dtype
 from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, size_along, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 def _sizes(x: Value, start: int = 0, stop: int | None = None) -> list[int] | None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, INT64, STRING
 from onnx_convert.adapters.lib.indices import (
     WRITTEN,
@@ -32,11 +33,9 @@ from onnx_convert.adapters.lib.indices import (
     wide,
 )
 from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape, size_along, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 
 @downgrade("Compress", at=9)

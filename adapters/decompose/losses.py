@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.registry import downgrade
+from onnx_convert.adapter import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _LABELS, _WEIGHTS = 1, 2
 _CLASSES: Final = 1  # the axis

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy
 
+from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.lib.dtypes import FLOAT, INT64, cast
 from onnx_convert.adapters.lib.shapes import END, collapse, known_size, restore, size_at
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 Grams = dict[tuple[int, ...], int]  # an n-gram, and where it is counted
 

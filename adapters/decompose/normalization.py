@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import cast, working_dtype
 from onnx_convert.adapters.lib.shapes import ones_like, part, reshape
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _BIAS: Final = 2
 _MEAN, _INVERSE_DEVIATION = 1, 2

@@ -13,15 +13,14 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, INT32, UINT8, largest, lowest
 from onnx_convert.adapters.lib.indices import fixed
 from onnx_convert.adapters.lib.shapes import ones_like, part
 from onnx_convert.adapters.quantization import QUANTIZED
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Node, Value
+    from onnx_convert.adapter import Dim, Emitter, Node, Value
 
 _IN_FLOAT: Final = 258  # products of two numbers of magnitude 255
 _IN_TWO_FLOATS: Final = 4112  # products of one such number and one of magnitude 16

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 _ANOTHER_STREAM: Final = "only the distribution of the random numbers matters, not the numbers that a seed gives"
 

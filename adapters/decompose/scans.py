@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, HALVES, INT64
 from onnx_convert.adapters.lib.indices import fixed, is_negative, places, vector, wide
 from onnx_convert.adapters.lib.shapes import END, never_empty, non_negative, part, product, reshape
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy
 
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Dim, Node, Value
+    from onnx_convert.adapter import Dim, Emitter, Node, Outcome, Value
 
 _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
+from onnx_convert.adapter import canonical_domain, downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, INT64
 from onnx_convert.adapters.lib.shapes import known_size
-from onnx_convert.opsets import normalise
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
     Element = Callable[[Emitter], Value]  # writes the nodes that make an element, or gives a value that is there
 
@@ -67,7 +65,7 @@ def _taker(graph: GraphProto, name: str, readers: tuple[str, ...]) -> str:
     if any(value.name == name for value in graph.output):
         return "leaves its graph"
     for node in graph.node:
-        if name in node.input and (normalise(node.domain) or node.op_type not in readers):
+        if name in node.input and (canonical_domain(node.domain) or node.op_type not in readers):
             return f"is read by {node.op_type}"
         for attribute in node.attribute:
             for inner in (attribute.g, *attribute.graphs):
@@ -144,7 +142,7 @@ def _held(node: Node) -> Value | None:
 
 def _made_of(value: Value) -> tuple[Node | None, list[Value]]:
     """The node of ai.onnx that makes a value, with the inputs that it has."""
-    maker = value.maker
+    maker = value.producer
     if maker is None or maker.domain:
         return None, []
     return maker, [held for held in maker.inputs if held]

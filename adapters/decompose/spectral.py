@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, INT64, cast, working_dtype
 from onnx_convert.adapters.lib.script import Compiled
 from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape, size_at
-from onnx_convert.registry import downgrade
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
     Array = numpy.ndarray[Any, Any]
 

@@ -6,16 +6,14 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.lib.bodies import tensor_type
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, UINT64, cast
 from onnx_convert.adapters.lib.indices import flat, places, scalar
 from onnx_convert.adapters.lib.shapes import are_zero, known_size, part, size_at
-from onnx_convert.registry import downgrade
-from onnx_convert.types import dtype_name
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Value
 
 # TopK knows no integers below 11, and runtimes know it for float only. So wide integers become digits, which a float
 # holds; the first has the sign of the integer, and those of a negative one are negative.

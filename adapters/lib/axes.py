@@ -10,8 +10,7 @@ from onnx_convert.adapters.lib.shapes import collapse, restore
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from onnx_convert.emitter import Emitter, Outcome
-    from onnx_convert.site import Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 
 def from_the_front(

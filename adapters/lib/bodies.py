@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from onnx import GraphProto, NodeProto, TypeProto, ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim
+    from onnx_convert.adapter import Dim, Emitter
 
 Graph = GraphProto
 Type = TypeProto

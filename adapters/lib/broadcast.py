@@ -16,8 +16,7 @@ from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Shape, Value
+    from onnx_convert.adapter import Dim, Emitter, Shape, Value
 
     Counts = Sequence[int | None]  # how often each axis is repeated; None: only the run tells
 

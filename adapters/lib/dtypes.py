@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.types import dtype_name, dtype_number
+from onnx_convert.adapter import dtype_name, dtype_number
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Value
+    from onnx_convert.adapter import Emitter, Value
 
 BOOL: Final = dtype_number("bool")
 STRING: Final = dtype_number("string")

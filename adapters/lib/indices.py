@@ -28,8 +28,7 @@ from onnx_convert.adapters.lib.shapes import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Dim, Value
+    from onnx_convert.adapter import Dim, Emitter, Value
 
 WRITTEN: Final = 1024  # elements that are written as a constant
 

@@ -17,9 +17,8 @@ from onnx_convert.adapters.lib.dtypes import BOOL, FLOATS, INT64, cast
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from onnx_convert.adapter import Emitter, Node, Value
     from onnx_convert.adapters.lib.numbers import Number
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Node, Value
 
 SIMPLE: Final = "simple"  # how Upsample and Resize-10 choose the nearest: down when they enlarge, up when they shrink
 # The elements around a coordinate, by their distance from the one that is before it.

@@ -25,14 +25,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy
 
+from onnx_convert.adapter import Value
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64
 from onnx_convert.adapters.lib.shapes import END, count_in_row, known_size, part, size_at
-from onnx_convert.site import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from onnx_convert.emitter import Emitter
+    from onnx_convert.adapter import Emitter
 
     Array = numpy.ndarray[Any, Any]
     Numeric: TypeAlias = "int | float | Sequence[float] | Array | Value | Number"

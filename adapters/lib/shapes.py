@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from onnx_convert.adapters.lib.dtypes import FLOAT, INT64
 
 if TYPE_CHECKING:
-    from onnx_convert.emitter import Emitter
-    from onnx_convert.site import Value
+    from onnx_convert.adapter import Emitter, Value
 
 END: Final = 2**31 - 1
 

@@ -12,8 +12,7 @@ Softmax and its kin at 13, PRelu at 7, GroupNormalization at 21, Clip and Equal 
 
 from __future__ import annotations
 
-from onnx_convert.opsets import AI_ONNX_ML
-from onnx_convert.registry import compatible
+from onnx_convert.adapter import AI_ONNX_ML, compatible
 
 # fmt: off
 # One name a line would spread this table over ten pages.

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from onnx_convert.registry import impossible
+from onnx_convert.adapter import impossible
 
 _BEFORE: Final = "do this before the model, and feed it the outcome, or go no lower than opset "
 

@@ -3,25 +3,24 @@
 
 from __future__ import annotations
 
-from onnx_convert.casts import ARITHMETIC, EXTREMUM, MOVEMENT, NONE, ORDER
-from onnx_convert.registry import carried
+from onnx_convert.adapter import ARITHMETIC, EXTREMUM, MOVEMENT, NONE, ORDER, promotable
 
-carried(
+promotable(
     MOVEMENT,
     *"Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity OneHot Pad Reshape".split(),
     *"ReverseSequence Scatter ScatterElements ScatterND Slice SpaceToDepth Split Squeeze Tile Transpose".split(),
     *"Trilu Unsqueeze Where".split(),
 )
-carried(
+promotable(
     ORDER,
     *"ArgMax ArgMin Clip Equal GlobalMaxPool Greater GreaterOrEqual IsInf IsNaN Less LessOrEqual Max MaxPool".split(),
     *"Min NonZero Relu Round Sign TopK Unique".split(),
 )
-carried(ARITHMETIC, *"Add Div Mul PRelu Sqrt Sub".split())
-carried(EXTREMUM, *"ReduceMax ReduceMin".split())
+promotable(ARITHMETIC, *"Add Div Mul PRelu Sqrt Sub".split())
+promotable(EXTREMUM, *"ReduceMax ReduceMin".split())
 
 # The dtype decides what these compute, or is an attribute of theirs.
-carried(
+promotable(
     NONE,
     *"Bernoulli BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Constant".split(),
     *"ConstantOfShape DequantizeLinear DynamicQuantizeLinear EyeLike If Loop Multinomial QLinearConv".split(),

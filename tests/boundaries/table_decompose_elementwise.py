@@ -114,7 +114,7 @@ COMPARISONS: list[Row] = [
                 rewrites(op, 12, target, _pair(op), feeds=PAIRS, options={"exact": True}, may_refuse=refused)
                 for target, refused in ((11, {}), (10, {}), (9, {}), (7, {}), (6, {}), (1, NO_SHAPES))
             ),
-            rewrites(f"{op} that stretches", 16, 7, _pair(op, "float", "2,1", "3", "2,3")),
+            rewrites(f"{op} that chunks", 16, 7, _pair(op, "float", "2,1", "3", "2,3")),
             rewrites(f"{op} of scalars", 16, 7, _pair(op, "float", "", "", "")),
             *(
                 rewrites(f"{op} of {t}", 12, 9, _pair(op, t), into=["Greater" if op[0] == "L" else "Less", "Not"])
@@ -190,7 +190,7 @@ CHOICES: list[Row] = [
         for target in (8, 7, 6)
     ),
     *(
-        rewrites(f"Where of {t} that stretches", 9, target, _where(t, "2,1", "3", "4,1,1", "4,2,3"))
+        rewrites(f"Where of {t} that chunks", 9, target, _where(t, "2,1", "3", "4,1,1", "4,2,3"))
         for t in ("float", "bool", "int64", "int8")
         for target in (8, 7, 6)
     ),
@@ -215,7 +215,7 @@ CHOICES: list[Row] = [
         rewrites(f"Where of strings {name}", 9, 8, _where("string", *shapes), feeds=feeds, may_refuse=NO_INTEGERS)
         for name, shapes, feeds in (
             ("", ("2,2", "2,2", "2,2", "2,2"), TEXTS),
-            ("that stretches", ("2,1", "2", "1", "2,2"), {"x": ["a", "b"], "y": ["c"]}),
+            ("that chunks", ("2,1", "2", "1", "2,2"), {"x": ["a", "b"], "y": ["c"]}),
             ("of unknown number", ("N,2", "2", "N,1", "N,2"), {"x": ["a", "b"], "y": [["c"], ["d"]]}),
             ("of rank 0", ("", "", "", ""), {"x": "a", "y": "b"}),
             ("of no size", ("0,2", "2", "0,1", "0,2"), {"x": ["a", "b"]}),
@@ -266,8 +266,8 @@ BITS: list[Row] = [
         for how in ("", "<fmod=1>")
         for source, target in ((10, 9), (10, 6))
     ),
-    rewrites("Mod that stretches", 13, 9, _binary("Mod", "int64", "2,1", "3", "2,3")),
-    rewrites("Mod that stretches", 13, 6, _binary("Mod", "int64", "2,1", "3", "2,3")),
+    rewrites("Mod that chunks", 13, 9, _binary("Mod", "int64", "2,1", "3", "2,3")),
+    rewrites("Mod that chunks", 13, 6, _binary("Mod", "int64", "2,1", "3", "2,3")),
     *(
         rewrites("Mod of floats", 13, target, _binary("Mod<fmod=1>", "float"), options=CONDITIONAL, feeds=FLOAT_MOD)
         for target in (9, 8, 7)
@@ -303,7 +303,7 @@ BITS: list[Row] = [
         for t in INTEGERS
         for target in (17, 10, 9, 7)
     ),
-    rewrites("BitwiseAnd that stretches", 18, 13, _binary("BitwiseAnd", "int32", "2,1", "3", "2,3")),
+    rewrites("BitwiseAnd that chunks", 18, 13, _binary("BitwiseAnd", "int32", "2,1", "3", "2,3")),
     rewrites("BitwiseAnd of scalars", 18, 9, _binary("BitwiseAnd", "int32", "", "", "")),
     rewrites("BitwiseAnd of nothing", 18, 11, _binary("BitwiseAnd", "int32", "N", "1", "N"), dims={"N": 0}),
     *(

@@ -33,8 +33,8 @@ EQUAL: list[Row] = [
         "Equal of floats", 11, 1, _equal("float[10]", "float[10]", "[10]"), feeds=FLOATS, may_refuse={"dims": "shape"}
     ),
     rewrites("Equal of double", 11, 7, _equal("double[10]", "double[10]", "[10]"), into=ORDER, feeds=FLOATS),
-    rewrites("Equal of floats that stretch", 11, 7, _equal("float[2,1]", "float[3]", "[2,3]"), into=ORDER),
-    rewrites("Equal of floats that stretch", 11, 6, _equal("float[2,1]", "float[3]", "[2,3]")),
+    rewrites("Equal of floats that chunk", 11, 7, _equal("float[2,1]", "float[3]", "[2,3]"), into=ORDER),
+    rewrites("Equal of floats that chunk", 11, 6, _equal("float[2,1]", "float[3]", "[2,3]")),
     rewrites("Equal of no floats", 11, 7, _equal("float[N]", "float[1]", "[N]"), dims={"N": 0}),
     rewrites("Equal of scalars", 11, 7, _equal("float", "float", ""), into=ORDER),
     *(keeps(f"Equal of {t}", 19, 7, _equal(f"{t}[3]", f"{t}[3]", "[3]")) for t in ("bool", "int32", "int64")),

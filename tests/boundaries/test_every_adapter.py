@@ -7,8 +7,9 @@ from importlib import import_module
 from pathlib import Path
 
 from boundaries.rows import REFUSES, Row
-from onnx_convert import opsets, registry
-from onnx_convert.registry import Adapter
+from onnx_convert.rewrite import registry
+from onnx_convert.rewrite.registry import Adapter
+from onnx_convert.spec import opsets
 from oracle import all_nodes
 
 TESTS = Path(__file__).parents[1]

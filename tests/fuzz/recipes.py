@@ -42,7 +42,7 @@ def pointwise(step: Step) -> None:
     """Whatever the schema says, with one shape for all inputs; where operators broadcast, with shapes that do."""
     name, opset = step.schema.name, step.opset
     legacy = step.has("broadcast")
-    stretches = name in BROADCASTING and not legacy and opset >= OVERLAPPING.get(name, 7)
+    chunks = name in BROADCASTING and not legacy and opset >= OVERLAPPING.get(name, 7)
     shape: Shape | None = None
     for formal in step.schema.inputs:
         times = 1
@@ -58,7 +58,7 @@ def pointwise(step: Step) -> None:
             wanted = shape
             if shape is not None and legacy:
                 wanted = block(step, shape)
-            elif shape is not None and stretches:
+            elif shape is not None and chunks:
                 wanted = stretching(step, shape)
             array = step.input(wanted, fits=FITTING.get(name, _anything), fresh=FRESH.get(name, _same))
             shape = shape if shape is not None else array.shape

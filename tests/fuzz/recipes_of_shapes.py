@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes for operators that move data: axes, shapes, indices, reductions."""
+"""Replays for operators that move data: axes, shapes, indices, reductions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes for operators with channels and windows: convolutions, pools, resizing, normalisation, recurrence."""
+"""Replays for operators with channels and windows: convolutions, pools, resizing, normalisation, recurrence."""
 
 from __future__ import annotations
 

@@ -10,13 +10,13 @@ import pytest
 from fuzz.outcomes import outcome, several
 from fuzz.seeds import chunks
 from fuzz.trials import make
-from onnx_convert.recipes import Recipes
+from onnx_convert.rewrite.replay import Replays
 
 
 @pytest.mark.parametrize("seeds", chunks(50, quick=500))
 def test_nodes_alike(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     followed = []
-    follow = Recipes.follow
+    follow = Replays.follow
 
     def noting(*given: Any) -> Any:
         answer = follow(*given)
@@ -28,8 +28,8 @@ def test_nodes_alike(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
         model = several(trial) if trial else None
         if not trial or model is None:
             continue
-        monkeypatch.setattr(Recipes, "follow", noting)
+        monkeypatch.setattr(Replays, "follow", noting)
         quickly = outcome(model, trial)
-        monkeypatch.setattr(Recipes, "follow", lambda *given: None)
+        monkeypatch.setattr(Replays, "follow", lambda *given: None)
         assert quickly == outcome(model, trial), f"seed {seed}: {trial}"
     assert sum(followed) > len(seeds) // 4

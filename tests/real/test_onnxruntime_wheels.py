@@ -22,7 +22,7 @@ from onnx import ModelProto
 from texts import model
 
 import onnx_convert
-from onnx_convert import runtimes
+from onnx_convert.target import runtimes
 from oracle import compare, feeds_for, run
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ def test_a_converted_model_runs_there(version: str, tmp_path: Path) -> None:
     row = runtimes.find(f"onnxruntime@{version}")
     warned, feeds = {}, {}
     for name, source in MODELS.items():
-        conversion = onnx_convert.convert(source, target=f"onnxruntime@{version}")
+        conversion = onnx_convert.convert(source, runtime=f"onnxruntime@{version}")
         conversion.save(tmp_path / f"{name}.onnx")
         warned[name] = bool(conversion.report.warnings)
         feeds[name] = feeds_for(source)

@@ -17,9 +17,9 @@ from onnx import ModelProto
 from texts import model, operators
 
 import onnx_convert
-from onnx_convert import registry
 from onnx_convert.adapters.lib.dtypes import FLOAT
 from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.rewrite import registry
 from oracle import run
 
 OWN = "org.numbers"

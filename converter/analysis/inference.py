@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What onnx's inference is asked: of a whole view, of the body of a function, of a single node that was written."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import TYPE_CHECKING
+
+import onnx
+import onnx.shape_inference
+from onnx import GraphProto, ModelProto, TensorProto, TypeProto
+
+from onnx_convert.analysis import partition, view
+from onnx_convert.spec import opsets, signatures
+from onnx_convert.spec.types import tensor_type, type_str
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from onnx import FunctionProto, NodeProto
+
+    from onnx_convert.analysis.view import View
+    from onnx_convert.model.source import SourceModel
+
+
+def in_chunks(
+    seen: View, *, check_type: bool = True, check: Callable[[bytes], None] | None = None
+) -> GraphProto | None:
+    """What inference finds of a long view with a look at elements, chunk by chunk, each of which `check` is given
+    too; without nodes. None if that has to be found of the whole, which also tells what is wrong."""
+    return partition.inferred(seen, partial(_infer, check_type=check_type, data_prop=True), check)
+
+
+def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
+    """The main graph of a serialised view, inferred; raises what is wrong, the dtypes that nodes take included.
+
+    Inference takes some integers for shapes that are none, and fails where two of them are added: what passes without
+    a look at elements is right.
+    """
+    try:
+        return _infer(serialised, check_type=check_type, data_prop=True)
+    except Exception:  # C++ errors come as several unrelated types
+        return _infer(serialised, check_type=check_type, data_prop=False)
+
+
+def _infer(serialised: bytes, *, check_type: bool, data_prop: bool) -> GraphProto:
+    return onnx.shape_inference.infer_shapes(
+        serialised, check_type=check_type, strict_mode=True, data_prop=data_prop
+    ).graph
+
+
+def leniently(model: ModelProto) -> GraphProto:
+    """The main graph of a view with every type that can be inferred, as it is where inference breaks off."""
+    try:
+        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True).graph
+    except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
+        return model.graph
+
+
+def of_source(source: SourceModel, complain: Callable[[Exception], None]) -> GraphProto:
+    """Returns the inferred main graph of a model; it may be without nodes if they are simple.
+
+    What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
+    what inference finds itself counts. `complain` is told what is wrong even then.
+    """
+    seen = view.of_source(source)
+    found = in_chunks(seen, check_type=False)
+    if found is not None:
+        return found
+    serialised = seen.serialised()
+    try:
+        return strictly(serialised, check_type=False)  # which is for the result's check to see
+    except Exception:  # C++ errors come as several unrelated types
+        model = ModelProto.FromString(serialised)
+        foreign = {
+            name
+            for node in model.graph.node
+            if not opsets.is_known(opsets.canonical_domain(node.domain))
+            for name in node.output
+        }
+        stated = [value for value in model.graph.value_info if value.name in foreign]
+        del model.graph.value_info[:]
+        model.graph.value_info.extend(stated)
+        for value in model.graph.output:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        try:
+            return strictly(model.SerializeToString(), check_type=False)
+        except Exception as error:
+            complain(error)
+            return leniently(model)
+
+
+def of_function(source: SourceModel, function: FunctionProto, inputs: Mapping[str, TypeProto]) -> GraphProto:
+    """Returns the body of a function of a model as an inferred graph, given what is known of its inputs."""
+    return leniently(view.function_body(source, function, inputs))
+
+
+def of_node(
+    node: NodeProto,
+    opset: int,
+    types: dict[str, TypeProto],
+    data: dict[str, TensorProto],
+    imports: Mapping[str, int],
+) -> dict[str, TypeProto]:
+    """The types of the outputs of a node that is written for an opset of its domain, as far as they can be inferred.
+
+    `types` holds an entry, at least an empty one, for every value that the node uses, and `data` the tensors behind
+    those that are constant; `imports` are the opsets that nodes in its subgraphs are written for.
+    """
+    domain = opsets.canonical_domain(node.domain)
+    schema = opsets.schema_at(node.op_type, opset, domain)
+    signature = signatures.signature_of(node.op_type, opset, domain)
+    if schema is None or signature is None or not signature.infers:  # onnx would answer, with a scalar
+        return {}
+    entries = [onnx.OperatorSetIdProto(domain=d, version=v) for d, v in {**imports, domain: opset}.items()]
+    strange = _strange(node, signature, types)
+    try:
+        found = onnx.shape_inference.infer_node_outputs(schema, node, types, data, opset_imports=entries)
+    except Exception:  # the C++ side raises many kinds; the check of the whole result reports what is really wrong
+        return {}
+    for index, output in enumerate(node.output if strange else ()):
+        dtype = strange.get(signature.formal_output(index).variable)
+        if dtype and output in found:
+            found[output].tensor_type.elem_type = dtype
+    return {output: kind for output, kind in found.items() if output and kind.WhichOneof("value")}
+
+
+def _strange(node: NodeProto, signature: signatures.Signature, types: dict[str, TypeProto]) -> dict[str, int]:
+    """The dtypes that a node's version does not take, by type variable. A Cast sandwich may carry them later on: until
+    then float stands in for them, so that inference finds the shapes."""
+    found = {}
+    for index, name in enumerate(node.input):
+        formal, kind = signature.formal_input(index), types.get(name)
+        if kind is None or not formal.bound or not kind.tensor_type.elem_type or type_str(kind) in formal.types:
+            continue
+        if "tensor(float)" in formal.types:
+            found[formal.variable] = kind.tensor_type.elem_type
+            types[name] = tensor_type(TensorProto.FLOAT)
+            if kind.tensor_type.HasField("shape"):
+                types[name].tensor_type.shape.CopyFrom(kind.tensor_type.shape)
+    return found
+
+
+def lines_of(error: Exception) -> list[str]:
+    """Returns what an error of onnx says, a line each."""
+    text = re.sub(r"^\[\w+\] Inference error\(s\): ", "", str(error).strip()) or type(error).__name__
+    parts = re.split(r"\n(?=\(op_type)", text)
+    return [" ".join(part.split()) for part in parts]

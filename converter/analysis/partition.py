@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A long graph is inferred and checked chunk by chunk, each with what the earlier ones found of the values it uses.
+
+As one piece it outgrows the processor's caches: for 100,000 nodes onnx needs half as long again as for ten times
+10,000, and several times the memory. Beside types inference knows the elements of axes and shapes, and dimensions by
+names that it makes up. Where these might cross from a chunk to the next, the graph is seen as a whole.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from onnx import GraphProto, ModelProto, ValueInfoProto
+
+from onnx_convert.analysis.view import with_nodes
+from onnx_convert.spec.types import MADE_UP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx_convert.analysis.view import View
+    from onnx_convert.model.node_list import Chunk
+
+
+def inferred(
+    seen: View, infer: Callable[[bytes], GraphProto], check: Callable[[bytes], None] | None = None
+) -> GraphProto | None:
+    """The main graph of a long view, inferred chunk by chunk, without nodes; the view is spent if one is returned.
+    None if the view is not long, has functions, or has to be seen as a whole.
+
+    `infer` and `check` are given each chunk as a serialised model; what they raise is left for the whole to tell.
+    With a `check` a chunk may say that it uses or makes more than it does; without one it is believed.
+    """
+    if len(seen.chunks) < 2 or seen.head.functions or not _is_told_once(seen.head.graph):
+        return None
+    relay = _Relay(seen)
+    for chunk, nodes in zip(seen.chunks, seen.nodes, strict=True):
+        if check is None and not relay.is_ready(chunk):
+            return None
+        part = with_nodes(relay.begin(chunk), nodes)
+        try:
+            if check is not None:
+                check(part)
+            body = infer(part)
+        except Exception:  # C++ errors come as several unrelated types
+            return None
+        made = chunk.made if check is None else {name for node in body.node for name in node.output[:]} - {""}
+        if not relay.end(body, made):
+            return None
+    return relay.whole()
+
+
+class _Relay:
+    """Gives each chunk its share of the graph that they make together, and what earlier ones hand on."""
+
+    def __init__(self, seen: View) -> None:
+        self._head = seen.head
+        graph = seen.head.graph
+        self._inputs = {value.name: value for value in graph.input}
+        self._constants = {tensor.name: tensor for tensor in graph.initializer}
+        self._stated = {value.name: value for value in graph.value_info}
+        self._outputs = {value.name: value for value in graph.output}  # that no chunk had yet
+        self._made = self._inputs.keys() | self._constants.keys()
+        self._wanted = set().union(*(chunk.used - chunk.made for chunk in seen.chunks)) - self._made
+        self._handed_on: dict[str, ValueInfoProto] = {}
+        self._found: list[bytes] = []
+
+    def is_ready(self, chunk: Chunk) -> bool:
+        """Whether earlier ones made all that a chunk uses; nodes need not be in order."""
+        return self._wanted.isdisjoint(chunk.used - chunk.made)
+
+    def begin(self, chunk: Chunk) -> ModelProto:
+        """The model around a chunk."""
+        lacks = chunk.used & self._made
+        if not self._found:
+            lacks = self._made.copy()  # what is given may be used by nobody, and is to be checked too
+        part = ModelProto(ir_version=self._head.ir_version, opset_import=self._head.opset_import)
+        graph = part.graph
+        graph.name = self._head.graph.name
+        graph.input.extend(self._inputs[name] for name in lacks & self._inputs.keys())
+        graph.input.extend(self._handed_on[name] for name in lacks & self._handed_on.keys())
+        graph.initializer.extend(self._constants[name] for name in lacks & self._constants.keys())
+        graph.output.extend(self._outputs.pop(name) for name in chunk.made & self._outputs.keys())
+        stated = self._stated.keys() & (chunk.made | lacks)
+        graph.value_info.extend(self._stated[name] for name in stated if name not in self._handed_on)
+        return part
+
+    def end(self, body: GraphProto, made: set[str]) -> bool:
+        """Takes what inference found of a chunk that made these values; whether it is what the whole would tell."""
+        if not self._made.isdisjoint(made):
+            return False
+        self._made |= made
+        wanted = self._wanted & made
+        for value in chain(body.output, reversed(body.value_info)):  # most are made near the end
+            if not wanted:
+                break
+            if value.name in wanted:
+                if not _is_told_by_type(value):
+                    return False
+                self._handed_on[value.name] = _copy(value)
+                self._wanted.remove(value.name)
+                wanted.remove(value.name)
+        for field in ("name", "node", "input", "initializer"):
+            body.ClearField(field)
+        self._found.append(body.SerializeToString())
+        return MADE_UP.encode() not in self._found[-1]
+
+    def whole(self) -> GraphProto | None:
+        """The graph that the chunks make together, with what is stated of other values; None if one of its outputs
+        is not made by any."""
+        if self._outputs:
+            return None
+        others = (value for name, value in self._stated.items() if name not in self._made)
+        self._found.append(GraphProto(value_info=others).SerializeToString())
+        graph = self._head.graph
+        for field in ("output", "value_info"):
+            graph.ClearField(field)
+        graph.MergeFromString(b"".join(self._found))
+        return graph
+
+
+def _is_told_once(graph: GraphProto) -> bool:
+    """Whether each statement of the graph is of another value."""
+    fields = (graph.initializer, graph.value_info, graph.output)
+    return all(len({item.name for item in items}) == len(items) for items in fields)
+
+
+def _copy(value: ValueInfoProto) -> ValueInfoProto:
+    """The value apart from what holds it, which is then not kept in memory."""
+    copy = ValueInfoProto()
+    copy.CopyFrom(value)
+    return copy
+
+
+def _is_told_by_type(value: ValueInfoProto) -> bool:
+    """Whether inference knows nothing of a value but its type. Of numbers and lists it may know the elements, also if
+    dimensions of size 1 are added, and whatever the dtype, since a Cast keeps them."""
+    return len([dim for dim in value.type.tensor_type.shape.dim if dim.dim_value != 1]) > 1

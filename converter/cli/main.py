@@ -1,0 +1,396 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line, and the only room that prints or exits.
+
+Imports click and nothing else that takes time, so that `--help` answers at once; onnx comes with the first model, rich
+with the first terminal. What is printed goes to stdout, or to stderr when the model itself goes to stdout; errors and
+refusals go to stderr. Exit codes are those of `onnx_convert.errors`, 0 for done and 130 for an interrupt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+
+from onnx_convert.cli import tables
+from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from onnx_convert.conversion import Conversion
+    from onnx_convert.reference.model_summary import Description
+    from onnx_convert.report import Report
+    from onnx_convert.storage.writer import Progress
+
+STREAM: Final = "-"
+PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
+GROUPS: Final = {
+    "Target": ("--to", "--for", "--ir-version", "--output", "--in-place", "--check"),
+    "Promises": ("--types", "--exact", "--allow", "--strict", "--expand", "--keep-functions"),
+    "External data": ("--save-external-data", "--embed", "--overwrite-data", "--external-data-size-threshold"),
+    "Knowledge (no MODEL)": ("--list-runtimes", "--explain", "--coverage"),
+    "Other": ("--json", "--quiet", "--verbose", "--debug", "--version", "--help"),
+}
+
+
+class _Command(click.Command):
+    """Options in groups and aligned throughout; every error in one line; an exit code of our own for each ending."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {max(option.opts, key=len): option.get_help_record(ctx) for option in self.get_params(ctx)}
+        width = 32
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                rows = [record for name in names if (record := records[name])]
+                formatter.write_dl([(term.ljust(width), text) for term, text in rows], col_max=width)
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        try:
+            code = super().main(*args, **{**extra, "standalone_mode": False})
+        except click.ClickException as error:
+            code = error.exit_code
+            _error(f"{error.format_message()} (try --help)")
+        except click.Abort:
+            code = 130
+        sys.exit(code)
+
+
+def _opset(text: str) -> tuple[str, int | str]:
+    """`14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
+    domain, _, version = text.rpartition(":")
+    if version != "latest" and not (version.isdecimal() and int(version) > 0):
+        raise click.BadParameter(f"{text!r} is no opset; give a number, latest, or DOMAIN:NUMBER.")
+    return domain or "ai.onnx", version if version == "latest" else int(version)
+
+
+@click.command(
+    cls=_Command,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    options_metavar="[OPTIONS]",
+    epilog="Exit codes: 0 done or nothing to do, 1 refused, 2 usage, 4 unreadable model.",
+)
+@click.argument("model", metavar="MODEL", required=False, type=click.Path())
+@click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest, ai.onnx.ml:3; once per domain")
+@click.option("--for", "runtime", metavar="RUNTIME", help="what has to load it: onnxruntime@1.14")
+@click.option("--list-runtimes", is_flag=True, help="what --for knows, and how well")
+@click.option("--explain", metavar="OPERATOR", help="what becomes of it: Softmax, Softmax@13")
+@click.option("--coverage", is_flag=True, help="what is decided, for every operator")
+@click.option("--ir-version", type=int, metavar="N", help="instead of the one of the opset")
+@click.option("-o", "--output", type=click.Path(), metavar="PATH", help="file or folder, - for stdout")
+@click.option("--in-place", is_flag=True, help="replace MODEL itself")
+@click.option("--check", is_flag=True, help="plan only, write nothing")
+@click.option(
+    "--types",
+    type=click.Choice(["refuse", "cast", "cast-rounding"]),
+    default="refuse",
+    metavar="HOW",
+    help="missing types: refuse, cast, cast-rounding",
+)
+@click.option("--exact", is_flag=True, help="only rewrites that give the same bits")
+@click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice(["conditional"]),
+    metavar="FORM",
+    help="conditional: right under a condition",
+)
+@click.option("--strict", is_flag=True, help="refuse what is unknown, assume nothing")
+@click.option("--expand", type=click.Choice(["all"]), metavar="WHAT", help="all: very large replacements as well")
+@click.option("--keep-functions", is_flag=True, help="refuse instead of inlining functions")
+@click.option(
+    "--save-external-data",
+    "external_name",
+    is_flag=False,
+    flag_value="",
+    metavar="[NAME]",
+    help="weights to a file beside the output",
+)
+@click.option("--embed", is_flag=True, help="weights into the output")
+@click.option("--overwrite-data", is_flag=True, help="replace data files that exist already")
+@click.option(
+    "--external-data-size-threshold",
+    "size_threshold",
+    type=int,
+    default=1024,
+    metavar="N",
+    help="weights below N bytes stay inside [1024]",
+)
+@click.option("--json", "as_json", is_flag=True, help="report as JSON on stdout")
+@click.option("-q", "--quiet", is_flag=True, help="errors only")
+@click.option("-v", "--verbose", is_flag=True, help="each rewrite and node name")
+@click.option("--debug", is_flag=True, help="tracebacks")
+@click.version_option(package_name="onnx-convert", message="%(prog)s %(version)s", help="print the version")
+def main(
+    model: str | None,
+    to: tuple[tuple[str, int | str], ...],
+    runtime: str | None,
+    list_runtimes: bool,
+    explain: str | None,
+    coverage: bool,
+    ir_version: int | None,
+    output: str | None,
+    in_place: bool,
+    check: bool,
+    types: str,
+    exact: bool,
+    allow: tuple[str, ...],
+    strict: bool,
+    expand: str | None,
+    keep_functions: bool,
+    external_name: str | None,
+    embed: bool,
+    overwrite_data: bool,
+    size_threshold: int,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    debug: bool,
+) -> int:
+    """Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is."""
+    _prepare(sys.stdout, sys.stderr)
+    if list_runtimes:
+        return _list_runtimes(as_json=as_json)
+    if explain is not None or coverage:
+        return _tell(explain, as_json=as_json, debug=debug)
+    if model is None and external_name:  # `--save-external-data MODEL`: the one thing given is the model
+        model, external_name = external_name, ""
+    if model is None:
+        raise click.UsageError("Missing argument 'MODEL'.")
+    external = "embed" if embed else "keep" if external_name is None else "save"
+    if embed and external_name is not None:
+        raise click.UsageError("--embed and --save-external-data exclude each other.")
+    if to and runtime is not None:
+        raise click.UsageError("--to and --for exclude each other.")
+    described = not to and runtime is None and ir_version is None
+    if described and (output is not None or in_place or check or external != "keep"):
+        raise click.UsageError("Missing option '--to' or '--for'.")
+    if in_place and (output is not None or model == STREAM):
+        raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
+    if output is None and model == STREAM:
+        output = STREAM
+    piped = output == STREAM and not check and not described
+    if piped and (as_json or external == "save"):
+        raise click.UsageError("--json and --save-external-data need the model in a file: use -o.")
+    if piped and sys.stdout.isatty():
+        raise click.UsageError("The model would go to the terminal: use -o.")
+    screen = sys.stderr if piped else sys.stdout
+
+    promises: dict[str, Any] = {
+        "types": types,
+        "exact": exact,
+        "allow": allow,
+        "strict": strict,
+        "expand": expand or "",
+        "keep_functions": keep_functions,
+    }
+    saving = {
+        "external": external,
+        "external_name": external_name or None,
+        "size_threshold": size_threshold,
+        "overwrite_data": overwrite_data,
+    }
+
+    try:
+        from onnx_convert import api
+
+        source: str | bytes = sys.stdin.buffer.read() if model == STREAM else model
+        if described:
+            _describe(api.inspect(source, **promises), as_json=as_json, quiet=quiet, verbose=verbose)
+            return 0
+        options = {**promises, "runtime": runtime, "ir_version": ir_version}
+        if check:
+            report = api.plan(source, _target(to), **options)
+        else:
+            with api.convert(source, _target(to), **options) as conversion:
+                report = conversion.report
+                if report.changed or output is not None or external != "keep":
+                    path = model if in_place else _destination(model, output, report.opsets_after.get("ai.onnx", 0))
+                    _save(conversion, path, saving, bar=not quiet)
+        if as_json:
+            _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
+        elif not quiet:
+            parts = tables.report_tables(report, verbose=verbose)
+            _show([*parts, _outcome(report, model, check)], screen)
+    except RefusedError as error:
+        return _refused(error, model, as_json=as_json, quiet=quiet, verbose=verbose)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        return _failed(error, as_json=as_json, debug=debug)
+    return 0
+
+
+def _prepare(*streams: IO[str]) -> None:
+    """A file name need not be text, nor a terminal speak UTF-8."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _list_runtimes(*, as_json: bool) -> int:
+    from onnx_convert.target import runtimes
+
+    rows = runtimes.listed()
+    if as_json:
+        click.echo(json.dumps([row.to_dict() for row in rows], indent=2))
+    else:
+        _show([tables.runtime_table(rows)], sys.stdout)
+    return 0
+
+
+def _tell(operator: str | None, *, as_json: bool, debug: bool) -> int:
+    """Print what is known of an operator, or of all of them if none is named; give the exit code."""
+    try:
+        from onnx_convert.cli import operator_tables
+        from onnx_convert.reference import operators
+
+        told = operators.coverage() if operator is None else operators.explain(operator)
+        if as_json:
+            click.echo(json.dumps(told.to_dict(), indent=2))
+        else:
+            _show(operator_tables.tables(told), sys.stdout)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        return _failed(error, as_json=as_json, debug=debug)
+    return 0
+
+
+def _describe(told: Description, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+    if as_json:
+        _print_json("described", told)
+    elif not quiet:
+        _show([*tables.description_tables(told, verbose=verbose)], sys.stdout)
+
+
+def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
+    """The opsets by domain, as the API takes them; None if only the IR version is to change."""
+    target = dict(to)
+    if len(target) < len(to):
+        raise UsageError("--to names a domain twice")
+    return target or None
+
+
+def _destination(model: str, output: str | None, opset: int) -> str:
+    """Where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
+    if output == STREAM:
+        return STREAM
+    source = Path("model.onnx" if model == STREAM else model)
+    name = f"{re.sub(r'[.]opset[0-9]+$', '', source.stem)}.opset{opset}{source.suffix}"
+    path = source.with_name(name) if output is None else Path(output)
+    if output is not None and (output.endswith(("/", os.sep)) or path.is_dir()):
+        path.mkdir(parents=True, exist_ok=True)
+        path /= name
+    if path.exists() and model != STREAM and path.samefile(model):
+        raise UsageError(f"the output {path} is the input: use --in-place to replace it, or -o for another file")
+    return str(path)
+
+
+def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: bool) -> None:
+    if path == STREAM:
+        conversion.write(sys.stdout.buffer, external=saving["external"])
+        sys.stdout.buffer.flush()
+        conversion.report.destination = STREAM
+        return
+    with _progress(shown=bar and sys.stderr.isatty()) as progress:
+        conversion.save(path, progress=progress, **saving)
+
+
+@contextlib.contextmanager
+def _progress(*, shown: bool) -> Iterator[Progress | None]:
+    """What to tell the progress of a copy, which is drawn once it has taken a while; None if it is not to be shown."""
+    with contextlib.ExitStack() as stack:
+        started = time.monotonic()
+        draw: Progress | None = None
+
+        def advance(done: int, total: int, name: str) -> None:
+            nonlocal draw
+            if draw is None and time.monotonic() - started > PATIENCE:
+                draw = _bar(stack)
+            if draw is not None:
+                draw(done, total, name)
+
+        yield advance if shown else None
+
+
+def _bar(stack: contextlib.ExitStack) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    task = bar.add_task("")
+    return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
+
+
+def _outcome(report: Report, model: str, check: bool) -> str:
+    """The last line: what became of it."""
+    name = "stdin" if model == STREAM else model
+    opsets = tables.opsets_text(report.opsets_after)
+    where = "stdout" if report.destination == STREAM else report.destination
+    if report.changed and check:
+        return f"{name} can be moved to {opsets}; nothing was written."
+    if report.changed:
+        return f"Wrote {where} in {report.seconds:.2f} s."
+    if report.destination:
+        return f"{name} is already at {opsets}; wrote it to {where}."
+    return f"{name} is already at {opsets}; nothing to do."
+
+
+def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, verbose: bool) -> int:
+    """Print every refusal and the way out; give the exit code."""
+    if as_json:
+        refusals = [refusal._asdict() for refusal in error.refusals]
+        _print_json("refused", error.report, refusals=refusals, nearest=error.nearest)
+    count = len(error.refusals)
+    name = "stdin" if model == STREAM else model
+    nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
+    _error(f"{name}: {error if quiet else nodes}; nothing was written")
+    if not quiet and not as_json:
+        nearest = f"The nearest opset within reach: --to {error.nearest}"
+        table = tables.refusal_table(error.refusals, verbose=verbose)
+        reach = nearest if error.nearest else "No opset on the way is within reach."
+        _show([table, *error.report.notes, reach], sys.stderr)
+    return error.exit_code
+
+
+def _failed(error: Exception, *, as_json: bool, debug: bool) -> int:
+    """Print an error as one line; give the exit code."""
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, OSError):
+        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror or str(error)
+        code = InvalidModelError.exit_code
+    else:
+        known = error if isinstance(error, OnnxConvertError) else InternalError(f"{type(error).__name__}: {error}")
+        text, code = str(known), known.exit_code
+    _error(text)
+    if as_json:
+        with contextlib.suppress(OSError):  # stdout may be what failed
+            _print_json("error", error=text)
+    return code
+
+
+def _print_json(status: str, told: Report | Description | None = None, **more: Any) -> None:
+    click.echo(json.dumps({"status": status, **(told.to_dict() if told else {}), **more}, indent=2, default=str))
+
+
+def _error(text: str) -> None:
+    line = tables.printable(" ".join(text.split()))
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {line}", err=True)
+
+
+def _show(parts: list[tables.Table | str], stream: IO[str]) -> None:
+    """Print with rich on a terminal, and as plain text anywhere else."""
+    if stream.isatty():
+        from rich.console import Console
+
+        Console(file=stream, highlight=False).print(tables.rich(parts))
+    else:
+        click.echo(tables.plain(parts), file=stream)

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports, refusals and descriptions as tables for people: one layout, as plain text or, on a terminal, with colour and
+wrapping.
+
+A rendering is a list of parts, each a `Table` or a line of text; `plain` makes a string of it, `rich` something that a
+rich console prints. Nothing here prints, and rich is imported only by the functions that need it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
+
+    from onnx_convert.reference.model_summary import Description
+    from onnx_convert.report import Refusal, Report, Step
+    from onnx_convert.target.runtimes import Runtime
+
+
+_FEW = 3
+_MANY = 12  # operators of a description
+_GAP = "  "
+_FORMS = {
+    EXACT: "exact",
+    EQUIVALENT: "equivalent: the same mathematics, see below",
+    CONDITIONAL: "conditional: see below",
+}
+_LABELS = {EQUIVALENT: "may differ:", CONDITIONAL: "condition:"}  # of what a rewrite that is not exact says
+_STYLES = {"condition:": "bold yellow", "warning:": "bold yellow"}  # of labels that are more than labels
+
+
+class Table(NamedTuple):
+    """Rows of text; a cell may have several lines. `header` may be empty, `right` names the columns of numbers."""
+
+    header: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    right: tuple[int, ...] = ()
+
+
+def report_tables(report: Report, *, verbose: bool = False) -> list[Table]:
+    """What was done, or would be: the model before and after, the rewrites, and what deserves attention."""
+    summary = Table((), list(_summary(report, verbose)) if report.changed else [])
+    remarks = Table((), list(_remarks(report, verbose)))
+    return [table for table in (summary, _rewrites(report.steps, verbose), remarks) if table.rows]
+
+
+def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Table:
+    """Every refusal, equal ones as one row with their number and the first few node names (verbose: all of them)."""
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for refusal in refusals:
+        key = (operator_at(refusal.domain, refusal.operator, refusal.boundary), refusal.reason, refusal.remedy)
+        name = refusal.node or "(unnamed)"
+        groups.setdefault(key, []).append(printable(f"{refusal.path}/{name}" if refusal.path else name))
+    rows: list[tuple[str, ...]] = []
+    for (operator, reason, remedy), nodes in groups.items():
+        lines = [
+            reason,
+            f"remedy: {remedy}" if remedy else "",
+            f"{_plural(len(nodes), 'node')}: {_few(nodes, verbose)}",
+        ]
+        rows.append((operator, str(len(nodes)), "\n".join(filter(None, lines))))
+    return Table(("Refused", "Nodes", "Why"), rows, right=(1,))
+
+
+def description_tables(told: Description, *, verbose: bool = False) -> list[Table]:
+    """What a model is, what is in it, where it can go, and what stands in the way beyond."""
+    tables = [Table((), list(_described(told, verbose)))]
+    for opset, refusals in ((told.lowest - 1, told.below), (told.highest + 1, told.above)):
+        if refusals:
+            table = refusal_table(refusals, verbose=verbose)
+            tables.append(Table((f"Refused at {opset}", *table.header[1:]), table.rows, table.right))
+    return tables
+
+
+def runtime_table(rows: Iterable[Runtime]) -> Table:
+    """What each runtime loads, and how that is known."""
+    header = ("Runtime", "Opset", "IR", "ai.onnx.ml", "Certainty", "Source")
+    cells: list[tuple[str, ...]] = []
+    for row in rows:
+        opset = f"{row.minimum}-{row.opset}" if row.minimum > 1 else str(row.opset or "any")
+        name = f"{row.name}@{row.version}" if row.version else row.name
+        cells.append((name, opset, str(row.ir or "any"), str(row.ml or "any"), row.certainty, row.source))
+    return Table(header, cells, right=(1, 2, 3))
+
+
+def opsets_text(opsets: dict[str, int]) -> str:
+    """Opsets for people: `opset 14, ai.onnx.ml 3`."""
+    default = opsets.get("ai.onnx")
+    rest = [f"{domain} {version}" for domain, version in opsets.items() if domain != "ai.onnx"]
+    return ", ".join([*([f"opset {default}"] if default else []), *rest])
+
+
+def operator_at(domain: str, operator: str, boundary: int) -> str:
+    """An operator at a boundary, as the documentation writes it: Softmax@13, ai.onnx.ml.TreeEnsemble@5."""
+    name = operator if domain in ("", "ai.onnx") else f"{domain}.{operator}"
+    return f"{name}@{boundary}" if boundary else name
+
+
+def printable(text: str) -> str:
+    """A text of the model's in one line that does nothing to a terminal."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+
+
+def _lines(cell: str) -> list[str]:
+    return [printable(line) for line in cell.split("\n")]
+
+
+def plain(parts: Iterable[Table | str]) -> str:
+    """The parts as text of unlimited width, an empty line between them."""
+    return "\n\n".join(printable(part) if isinstance(part, str) else "\n".join(_aligned(part)) for part in parts)
+
+
+def rich(parts: Iterable[Table | str]) -> RenderableType:
+    """The parts for a rich console, which wraps the last column of a table to the width of the terminal."""
+    from rich.console import Group
+    from rich.text import Text
+
+    shown: list[RenderableType] = []
+    for part in parts:
+        if shown:
+            shown.append("")
+        shown.append(Text(printable(part)) if isinstance(part, str) else _rich_table(part))
+    return Group(*shown)
+
+
+def _summary(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
+    for domain in [*report.opsets_before, *(set(report.opsets_after) - set(report.opsets_before))]:
+        before, after = report.opsets_before.get(domain), report.opsets_after.get(domain)
+        if domain == "ai.onnx" or before != after or verbose:
+            yield ("opset" if domain == "ai.onnx" else domain), _change(before or "none", after or "none")
+    yield "IR version", _change(report.ir_version_before, report.ir_version_after)
+    yield "nodes", _change(report.nodes_before, report.nodes_after)
+    if report.inlined:
+        yield "inlined", _few(report.inlined, verbose)
+    if report.data_files:
+        yield "data", f"{_few(report.data_files)} (written)"
+    if report.shared_data:
+        yield "data", f"{_few(report.shared_data)} (left in place, the output points to it)"
+    yield "result", _FORMS[report.form]
+
+
+def _rewrites(steps: Counter[Step], verbose: bool) -> Table:
+    """One row for an operator at a boundary; verbose, one for each kind of rewrite, with its name and direction."""
+    counts: Counter[tuple[str, ...]] = Counter()
+    for step, count in steps.items():
+        row = (operator_at(step.domain, step.operator, 0), str(step.boundary or ""), step.form)
+        counts[(*row, step.direction, step.rewrite.replace("_", " ")) if verbose else row] += count
+    rows = [(operator, boundary, str(count), *rest) for (operator, boundary, *rest), count in counts.items()]
+    more = ("Way", "Rewrite") if verbose else ()
+    return Table(("Rewritten", "Boundary", "Nodes", "Form", *more), rows, right=(1, 2))
+
+
+def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
+    for step, count in report.steps.items():
+        if step.condition:
+            operator = operator_at(step.domain, step.operator, step.boundary)
+            yield _LABELS.get(step.form, "note:"), f"{operator} ({count} {_plural(count, 'node')}): {step.condition}"
+    yield from (("warning:", warning) for warning in report.warnings)
+    if report.assumed:
+        yield "assumed:", _few(report.assumed, verbose)
+    yield from (("note:", note) for note in report.notes)
+
+
+def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
+    if told.producer:
+        yield "producer", told.producer
+    for domain, version in told.opsets.items():
+        yield ("opset" if domain == "ai.onnx" else domain), str(version)
+    yield "IR version", str(told.ir_version)
+    subgraphs = f", {told.subgraphs} {_plural(told.subgraphs, 'subgraph')}" if told.subgraphs else ""
+    yield "nodes", f"{told.nodes}{subgraphs}"
+    yield "operators", _counted(told.operators, len(told.operators) if verbose else _MANY)
+    if told.functions:
+        yield "functions", _few(told.functions, verbose)
+    yield "weights", f"{told.weights} {_plural(told.weights, 'tensor')}, {_size(told.weight_bytes)}"
+    if told.data_files:
+        yield "external data", _few([f"{name} ({_size(size)})" for name, size in told.data_files.items()], verbose)
+    yield "dtypes", _counted(told.dtypes, len(told.dtypes))
+    if told.highest:
+        yield "in reach", f"opset {told.lowest} to {told.highest}"
+    yield "loaded by", "\n".join(_runtimes(told.runtimes)) or "none of the listed runtimes"
+
+
+def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
+    """One line for each runtime: its versions from the first to the last, and whether that is uncertain."""
+    groups: dict[str, list[Runtime]] = {}
+    for row in rows:
+        groups.setdefault(row.name, []).append(row)
+    for name, members in groups.items():
+        first, last = members[0].version, members[-1].version
+        versions = first if first == last else f"{first} to {last}"
+        yield f"{name} {versions}".rstrip() + (f" ({members[-1].certainty})" if members[-1].doubt else "")
+
+
+def _counted(counts: Mapping[str, int], limit: int) -> str:
+    """The most frequent names with their numbers."""
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    shown = [f"{name} {count}" for name, count in ranked[:limit]]
+    return ", ".join([*shown, *([f"and {len(ranked) - limit} more"] if len(ranked) > limit else [])])
+
+
+def _size(count: float) -> str:
+    """Bytes for people, in powers of ten."""
+    for unit in ("bytes", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} GB"
+
+
+def _change(before: object, after: object) -> str:
+    return str(after) if before == after else f"{before} -> {after}"
+
+
+def _few(names: Sequence[str], verbose: bool = False) -> str:
+    shown = list(names) if verbose or len(names) <= _FEW + 1 else [*names[:_FEW], f"and {len(names) - _FEW} more"]
+    return ", ".join(shown)
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def _aligned(table: Table) -> Iterator[str]:
+    rows = [[_lines(cell) for cell in row] for row in ([table.header] if table.header else []) + table.rows]
+    widths = [max(len(line) for lines in column for line in lines) for column in zip(*rows, strict=True)]
+    for row in rows:
+        for line in zip_longest(*row, fillvalue=""):
+            cells = (
+                cell.rjust(width) if index in table.right else cell.ljust(width)
+                for index, (cell, width) in enumerate(zip(line, widths, strict=True))
+            )
+            yield _GAP.join(cells).rstrip()
+
+
+def _rich_table(table: Table) -> RenderableType:
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    columns = len(table.rows[0])
+    shown = RichTable(box=None, padding=(0, len(_GAP), 0, 0), pad_edge=False, show_header=bool(table.header))
+    for index in range(columns):
+        shown.add_column(
+            table.header[index] if table.header else "",
+            header_style="bold",
+            justify="right" if index in table.right else "left",
+            overflow="fold",
+            no_wrap=index in table.right,
+            min_width=40 if index == columns - 1 == 2 else None,
+        )
+    for first, *rest in table.rows:
+        style = "" if table.header else _STYLES.get(first, "dim")
+        shown.add_row(Text(first, style), *(Text("\n".join(_lines(cell))) for cell in rest))
+    return shown

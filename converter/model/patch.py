@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A planned change of a model, as data beside the model: nothing is touched before the whole plan is known to hold.
+
+`apply` then changes the model in place. Messages that stay are neither copied nor moved in memory, because a Constant
+node may hold gigabytes: new nodes are appended, and the list is sorted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import accumulate, compress
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx import NodeProto, SparseTensorProto
+
+from onnx_convert.model.functions import function_key
+from onnx_convert.model.graphs import subgraphs
+from onnx_convert.model.node_list import Chunk, messages, pack
+from onnx_convert.spec import opsets
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Container, Iterator, Sequence
+
+    from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
+
+    from onnx_convert.model.functions import FunctionKey
+
+
+class Rewrite(NamedTuple):
+    """A node of the source and the values that it made, by which adapter it was rewritten, and what it became."""
+
+    node: str  # how people find it
+    outputs: list[str]
+    adapter: str
+    new: Sequence[NodeProto | bytes]
+
+    @property
+    def nodes(self) -> list[NodeProto]:
+        """What it became, as messages."""
+        return messages(self.new)
+
+    def makes(self, name: str) -> bool:
+        """Whether the new nodes make a value of that name."""
+        return any(name in new.output for new in self.nodes)
+
+
+@dataclass(slots=True)
+class GraphPatch:
+    """What changes in one graph or function body.
+
+    `items` is the new node list: source messages that stay and new ones, of which many are serialised, as hardly
+    anybody will look into them; `nodes` gives messages. `children` are the patches of the subgraphs of nodes that
+    stay (a new node brings its subgraphs converted). `constants` are new initializers; `inputs` new graph inputs;
+    `dropped` names of initializers that lost their last use; `value_info` what inference no longer finds.
+    """
+
+    graph: GraphProto | FunctionProto
+    items: list[NodeProto | bytes]
+    changed: bool = False
+    children: list[GraphPatch] = field(default_factory=list)
+    constants: list[TensorProto] = field(default_factory=list)
+    inputs: list[ValueInfoProto] = field(default_factory=list)
+    dropped: set[str] = field(default_factory=set)
+    value_info: list[ValueInfoProto] = field(default_factory=list)
+    refined: list[ValueInfoProto] = field(default_factory=list)  # outputs of whose types inference finds less now
+    domains: dict[str, int] = field(default_factory=dict)  # of the new nodes, with the opset if the model has none
+    stale_value_info: set[str] = field(default_factory=set)
+    chunks: list[Chunk] = field(default_factory=list)  # of `items`, in a main graph
+    chunk: Chunk = field(default_factory=Chunk)  # that is being planned
+    _packed: list[bytes] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[NodeProto]:
+        """The new node list as messages, which stay the same from now on."""
+        found = messages(self.items)
+        self.items = [*found]
+        return found
+
+    @property
+    def packed(self) -> list[bytes]:
+        """The new node list, packed. The plan must be complete, and the nodes simple: to put them into a message
+        together costs a fraction of copying one by one."""
+        if not self._packed:
+            self._packed = pack(self.graph, self.items, self.chunks)
+        return self._packed
+
+    def begin(self, chunk: Chunk) -> None:
+        """Takes note that what comes now stands for a chunk of the source."""
+        self.chunk = Chunk(len(self.items), chunk.used, chunk.made)
+        self.chunks.append(self.chunk)
+
+    def discard(self, gone: Container[int]) -> None:
+        """Takes nodes off the new list, by identity."""
+        stays = [id(node) not in gone for node in self.nodes]
+        before = [0, *accumulate(stays)]
+        self.items = [*compress(self.items, stays)]
+        for chunk in self.chunks:
+            chunk.start = before[chunk.start]
+
+    def walk(self) -> Iterator[GraphPatch]:
+        """This patch and those of all nested graphs."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def any_change(self) -> bool:
+        """Whether anything is different in this graph or below it."""
+        return any(
+            patch.changed
+            or any(
+                (patch.constants, patch.inputs, patch.dropped, patch.value_info, patch.refined, patch.stale_value_info)
+            )
+            for patch in self.walk()
+        )
+
+
+@dataclass
+class ModelPatch:
+    """What changes in a model: its graphs, the functions that stay, and its stamps."""
+
+    graph: GraphPatch
+    functions: list[GraphPatch] = field(default_factory=list)
+    training: list[GraphPatch] = field(default_factory=list)
+    removed_functions: set[FunctionKey] = field(default_factory=set)
+    opsets: dict[str, int] = field(default_factory=dict)  # the version by domain ("" for ai.onnx) afterwards
+    ir_version: int = 0
+    simple: bool = False  # whether all nodes, those that stay and those that are new, are (see `opsets.is_simple`)
+
+    def restated(
+        self,
+        stale: Collection[str] = (),
+        value_info: Sequence[ValueInfoProto] = (),
+        refined: Sequence[ValueInfoProto] = (),
+    ) -> ModelPatch:
+        """Returns the patch with other statements about values of the main graph: without those of `stale`, with the
+        types of inner values `value_info` and of outputs `refined`."""
+        graph = replace(
+            self.graph,
+            stale_value_info=self.graph.stale_value_info.union(stale),
+            value_info=[*self.graph.value_info, *value_info],
+            refined=[*self.graph.refined, *refined],
+        )
+        return replace(self, graph=graph)
+
+    @property
+    def bodies(self) -> tuple[GraphPatch, ...]:
+        """The main graph, the functions that stay, and the graphs of training information."""
+        return (self.graph, *self.functions, *self.training)
+
+    def count(self) -> int:
+        """The number of nodes afterwards, subgraphs and functions included."""
+        patches = [patch for body in self.bodies for patch in body.walk()]
+        return sum(len(patch.items) + (0 if self.simple else _nested(patch)) for patch in patches)
+
+    @property
+    def any_change(self) -> bool:
+        """Whether any node, constant or function is different (the stamps aside)."""
+        return bool(self.removed_functions) or any(patch.any_change for patch in self.bodies)
+
+
+def _nested(patch: GraphPatch) -> int:
+    """The nodes in subgraphs that have no patch of their own: those of new nodes."""
+    known = {id(child.graph) for child in patch.children}
+    looked_into = [node for node in patch.items if not isinstance(node, bytes)]
+    holders = [
+        node for node in looked_into if opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain))
+    ]
+    graphs = [graph for node in holders for _, _, graph in subgraphs(node)]
+    return sum(_size(graph) for graph in graphs if id(graph) not in known)
+
+
+def _size(graph: GraphProto) -> int:
+    return len(graph.node) + sum(_size(inner) for node in graph.node for _, _, inner in subgraphs(node))
+
+
+def stamp(holder: ModelProto | FunctionProto, versions: dict[str, int], *bodies: GraphPatch | None) -> None:
+    """Writes opset versions into the imports of a model or function, and adds those that its new nodes need."""
+    imported = set()
+    for entry in holder.opset_import:
+        domain = opsets.canonical_domain(entry.domain)
+        imported.add(domain)
+        if domain in versions:
+            entry.version = versions[domain]
+    for patch in (nested for body in bodies if body is not None for nested in body.walk()):
+        for domain, version in patch.domains.items():
+            if domain not in imported:
+                imported.add(domain)
+                holder.opset_import.add(domain=domain, version=versions.get(domain, version))
+
+
+def apply(patch: ModelPatch, model: ModelProto) -> None:
+    """Carries out a plan on the model that it was made for."""
+    for graph in patch.bodies:
+        apply_graph(graph, simple=patch.simple)
+    for function_patch in patch.functions:
+        stamp(function_patch.graph, patch.opsets, function_patch)
+    for index in reversed(range(len(model.functions))):
+        if function_key(model.functions[index]) in patch.removed_functions:
+            del model.functions[index]
+    if not model.opset_import:  # IR versions 1 and 2 had none
+        model.opset_import.add(domain=opsets.AI_ONNX, version=patch.opsets[opsets.AI_ONNX])
+    stamp(model, patch.opsets, patch.graph, *patch.training)
+    if patch.ir_version:
+        model.ir_version = patch.ir_version
+
+
+def apply_graph(patch: GraphPatch, *, simple: bool = False) -> None:
+    """Carries out the plan of one graph and of those nested in it. `simple` says that all nodes are."""
+    for child in patch.children:
+        apply_graph(child)
+    graph = patch.graph
+    if patch.changed:
+        if simple:
+            del graph.node[:]
+            for nodes in patch.packed:
+                graph.MergeFromString(nodes)
+        else:
+            _replace_nodes(graph, patch.nodes)
+    if patch.dropped:
+        for repeated in (graph.initializer, graph.sparse_initializer, graph.input):
+            for index in reversed(range(len(repeated))):
+                if _name(repeated[index]) in patch.dropped:
+                    del repeated[index]
+    if patch.constants:
+        graph.initializer.extend(patch.constants)
+    if patch.inputs:
+        graph.input.extend(patch.inputs)
+    if patch.stale_value_info:
+        for index in reversed(range(len(graph.value_info))):
+            if graph.value_info[index].name in patch.stale_value_info:
+                del graph.value_info[index]
+    if patch.value_info:
+        graph.value_info.extend(patch.value_info)
+    for value in patch.refined:
+        next(output for output in graph.output if output.name == value.name).type.CopyFrom(value.type)
+
+
+def _name(item: TensorProto | SparseTensorProto | ValueInfoProto) -> str:
+    return item.values.name if isinstance(item, SparseTensorProto) else item.name
+
+
+def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
+    """Makes `nodes` the node list. Those that are in it already may be large and are not copied."""
+    held = graph.node
+    present = list(held)  # the wrappers stay alive, hence their identities hold
+    staying = {id(node) for node in present}
+    position: dict[int, int] = {}
+    added = []
+    for place, node in enumerate(nodes):
+        if id(node) in staying:
+            position[id(node)] = place
+        else:
+            held.append(node)
+            added.append(held[-1])
+            position[id(added[-1])] = place
+    held.sort(key=lambda node: position.get(id(node), len(nodes)))
+    del held[len(nodes) :]

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model that is to be converted, as it was opened. Planning reads it and never changes it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from onnx_convert.model.functions import function_key
+from onnx_convert.model.opset_imports import OpsetImports
+from onnx_convert.model.validation import ModelIndex, examine
+
+if TYPE_CHECKING:
+    from onnx import FunctionProto, ModelProto, TensorProto
+
+    from onnx_convert.model.functions import FunctionKey
+
+
+class SourceModel:
+    """A message with what is asked about it as a whole. `name` is how messages of errors call it, mostly a path.
+
+    InvalidModelError, from `imports` and `index`, says what makes the model meaningless.
+    """
+
+    def __init__(self, proto: ModelProto, name: str) -> None:
+        self.proto = proto
+        self.name = name
+
+    @cached_property
+    def imports(self) -> OpsetImports:
+        """The opsets that the model and its functions import."""
+        return OpsetImports(self.proto, self.name)
+
+    @cached_property
+    def index(self) -> ModelIndex:
+        """What the model consists of, found by one walk over all nodes."""
+        return examine(self.proto, self.name)
+
+    @cached_property
+    def functions(self) -> dict[FunctionKey, FunctionProto]:
+        """The model-local functions."""
+        return {function_key(function): function for function in self.proto.functions}
+
+    def elements(self, tensor: TensorProto) -> TensorProto:
+        """Returns a tensor of the model with its elements; as it is if they are external to a model in memory, which
+        does not tell where they are."""
+        return tensor

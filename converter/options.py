@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The permissions that a user gives a conversion."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Options(NamedTuple):
+    """What the user allows. `types` is "refuse", "cast" or "cast-rounding"."""
+
+    types: str = "refuse"
+    exact: bool = False
+    conditional: bool = False
+    strict: bool = False
+    expand_all: bool = False
+    keep_functions: bool = False

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plan for one model, as data: what changes, and what is to be said about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Mapping, Sequence
+
+    from onnx import ValueInfoProto
+
+    from onnx_convert.model.patch import ModelPatch, Rewrite
+    from onnx_convert.report import Refusal, Step
+
+
+class Findings(NamedTuple):
+    """The outcome of checking a plan: warnings, and how the statements of the main graph have to change.
+
+    `stale` are values whose stated types are left out, `value_info` the types of inner values and `refined` those of
+    outputs that have to be stated, as inference no longer finds them.
+    """
+
+    warnings: Sequence[str] = ()
+    stale: frozenset[str] = frozenset()
+    value_info: Sequence[ValueInfoProto] = ()
+    refined: Sequence[ValueInfoProto] = ()
+
+
+class Plan(NamedTuple):
+    """What converting a model would do. Nothing is changed before `model.patch.apply` is given the patch.
+
+    `rewrites` tells who wrote which node, `known` what inference found in the source of the values that rewritten nodes
+    made (serialised types by name; None if no rewrite had to ask).
+    """
+
+    patch: ModelPatch
+    steps: Counter[Step]
+    refusals: Sequence[Refusal] = ()
+    inlined: Sequence[str] = ()  # functions expanded at their calls, as domain.name
+    assumed: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+    rewrites: Sequence[Rewrite] = ()
+    known: Mapping[str, bytes] | None = None
+
+    def completed(self, findings: Findings) -> Plan:
+        """Returns the plan with what its check found to be added."""
+        patch = self.patch.restated(findings.stale, findings.value_info, findings.refined)
+        return self._replace(patch=patch, warnings=[*self.warnings, *findings.warnings])

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file is: who made it, what is in it, how far it can go, and which runtimes load it as it is.
+
+Goes through the graph once; no weight is read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from onnx import AttributeProto, GraphProto, TensorProto
+
+from onnx_convert.model.graphs import subgraphs
+from onnx_convert.planning.reach import Reach
+from onnx_convert.spec import opsets
+from onnx_convert.storage import tensor_data
+from onnx_convert.target import runtimes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from onnx import FunctionProto, TypeProto
+
+    from onnx_convert.model.source import SourceModel
+    from onnx_convert.report import Refusal
+    from onnx_convert.target.request import Request
+    from onnx_convert.target.runtimes import Runtime
+
+
+@dataclass(slots=True)
+class Description:
+    """What is in a model, nodes and weights of subgraphs and functions included; sizes are in bytes.
+
+    `lowest` and `highest` are the ai.onnx opsets within reach (0 without ai.onnx), `below` and `above` what is refused
+    one opset further.
+    """
+
+    source: str = ""
+    producer: str = ""
+    ir_version: int = 0
+    opsets: dict[str, int] = field(default_factory=dict)  # by domain; the default domain is "ai.onnx"
+    nodes: int = 0
+    operators: Counter[str] = field(default_factory=Counter)  # by name, with the domain unless it is ai.onnx
+    functions: list[str] = field(default_factory=list)  # as domain.name
+    subgraphs: int = 0
+    weights: int = 0  # tensors: initializers, and attributes as those of Constant
+    weight_bytes: int = 0
+    data_files: dict[str, int] = field(default_factory=dict)  # bytes of weights by location
+    dtypes: Counter[str] = field(default_factory=Counter)  # of weights, graph inputs and outputs
+    lowest: int = 0
+    highest: int = 0
+    below: Sequence[Refusal] = ()
+    above: Sequence[Refusal] = ()
+    runtimes: list[Runtime] = field(default_factory=list)  # that load it as it is
+    seconds: float = 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The description as plain data, fit for JSON."""
+        plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["below"] = [refusal._asdict() for refusal in self.below]
+        plain["above"] = [refusal._asdict() for refusal in self.above]
+        plain["runtimes"] = [runtime.to_dict() for runtime in self.runtimes]
+        return plain
+
+
+def describe(source: SourceModel, request: Request) -> Description:
+    """Describes a model, and how far it can be brought with what the request allows."""
+    model, reach = source.proto, Reach(source, request)
+    source.index  # noqa: B018 - raises for a model that makes no sense
+    told = Description(source=source.name, ir_version=model.ir_version)
+    told.producer = f"{model.producer_name} {model.producer_version}".strip()
+    told.opsets = source.imports.shown
+    told.functions = [f"{opsets.shown(function.domain)}.{function.name}" for function in model.functions]
+    for values in (model.graph.input, model.graph.output):
+        told.dtypes.update(dtype for value in values if (dtype := _dtype(value.type)))
+    _count(model.graph, told)
+    for training in model.training_info:
+        _count(training.initialization, told)
+        _count(training.algorithm, told)
+    for function in model.functions:
+        _count(function, told)
+    told.nodes = told.operators.total()
+    if opsets.AI_ONNX in source.imports.main:
+        told.lowest, told.below = reach.limit(1)
+        told.highest, told.above = reach.limit(opsets.latest())
+    told.runtimes = [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]
+    return told
+
+
+def _count(body: GraphProto | FunctionProto, told: Description) -> None:
+    """Adds the nodes and weights of a graph or function body, and of what is nested in it."""
+    for tensor in _weights(body):
+        size = tensor_data.bytes_needed(tensor) or 0
+        told.weights += 1
+        told.weight_bytes += size
+        told.dtypes[_name(tensor.data_type)] += 1
+        location = tensor_data.external_data(tensor).get("location", "") if tensor.external_data else ""
+        if isinstance(location, str) and location and not location.startswith("\0"):  # else it is in the file itself
+            told.data_files[location] = told.data_files.get(location, 0) + size
+    for node in body.node:
+        domain = opsets.canonical_domain(node.domain)
+        told.operators[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
+        for _, _, graph in subgraphs(node):
+            told.subgraphs += 1
+            _count(graph, told)
+
+
+def _weights(body: GraphProto | FunctionProto) -> Iterator[TensorProto]:
+    if isinstance(body, GraphProto):
+        yield from body.initializer
+        yield from (sparse.values for sparse in body.sparse_initializer)
+    for node in body.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.TENSOR:
+                yield attribute.t
+            elif attribute.type == AttributeProto.SPARSE_TENSOR:
+                yield attribute.sparse_tensor.values
+
+
+def _dtype(kind: TypeProto) -> str:
+    """The dtype of the elements of a tensor, sparse tensor, sequence or optional; "" if it is not stated."""
+    which = kind.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        return _name(getattr(kind, which).elem_type)
+    return _dtype(getattr(kind, which).elem_type) if which in ("sequence_type", "optional_type") else ""
+
+
+def _name(dtype: int) -> str:
+    known = dtype and dtype in TensorProto.DataType.values()
+    return TensorProto.DataType.Name(dtype).lower() if known else f"dtype {dtype}" if dtype else ""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Brings one node, and one graph of nodes, from opset to opset."""

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all graphs of one conversion share: the names that are taken, how tensors are read, what is used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx import TensorProto
+
+    from onnx_convert.model.names import Names
+
+
+class Session:
+    """What all scopes of one conversion share."""
+
+    def __init__(
+        self,
+        ir_before: int,
+        ir_after: int,
+        names: Names,
+        read: Callable[[TensorProto], TensorProto],
+        find_read: Callable[[], set[str]],
+    ) -> None:
+        self.ir_before = ir_before
+        self.ir_after = ir_after
+        self.names = names
+        self.read = read
+        self.took_ir3_initializer = False
+        self.used: set[str] = set()  # by nodes that adapters wrote: new constants, and perhaps other values
+        self._find_read = find_read
+        self._read_names: set[str] | None = None
+
+    @property
+    def read_names(self) -> set[str]:
+        """Every name that a node or a graph output of the source uses."""
+        if self._read_names is None:
+            self._read_names = self._find_read()
+        return self._read_names

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Is this node legal at the target? Operator, attributes, arity and dtypes, by the schema of the target's opset.
+
+Dtypes are decided here, once, for the final nodes: a boundary that only narrows types does nothing itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx_convert.spec import opsets
+from onnx_convert.spec.signatures import first_opset_of, takes_from
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from onnx import NodeProto
+
+    from onnx_convert.spec.signatures import Formal, Signature
+
+
+class Finding(NamedTuple):
+    """Why a node is not legal. `formal` and `type` are set if the type of an input or output is the matter, `since` is
+    the first opset at which the operator takes it."""
+
+    reason: str
+    remedy: str = ""
+    formal: Formal | None = None
+    type: str = ""
+    since: int = 0
+
+
+def check(
+    node: NodeProto,
+    signature: Signature,
+    opset: int,
+    type_str_of: Callable[[str], str],
+    unknown: list[str] | None = None,
+    *,
+    as_written: bool = False,
+) -> Finding | None:
+    """The first thing that makes a node illegal at an opset, None if it is legal.
+
+    `type_str_of` gives the type of a value as schemas spell it. Inputs and outputs whose type nobody knows are taken to
+    be legal; their names are appended to `unknown`. Only the types of a node that is `as_written` for this version are
+    looked at.
+    """
+    if as_written:
+        return _check_types(node, signature, opset, type_str_of, unknown)
+    if signature.deprecated:
+        return Finding(f"deprecated at opset {opset}, and no longer legal there")
+    for attribute in node.attribute:
+        if attribute.name not in signature.attributes:
+            return Finding(f"attribute {attribute.name} does not exist at opset {opset}")
+    if signature.required:
+        missing = signature.required - {attribute.name for attribute in node.attribute}
+        if missing:
+            return Finding(f"attribute {min(missing)} is required at opset {opset}")
+    if not signature.min_input <= len(node.input) <= signature.max_input:
+        return Finding(
+            f"{len(node.input)} inputs where opset {opset} takes {_range(signature.min_input, signature.max_input)}"
+        )
+    if not signature.min_output <= len(node.output) <= signature.max_output:
+        return Finding(
+            f"{len(node.output)} outputs where opset {opset} has {_range(signature.min_output, signature.max_output)}"
+        )
+    return _check_types(node, signature, opset, type_str_of, unknown)
+
+
+def _check_types(
+    node: NodeProto,
+    signature: Signature,
+    opset: int,
+    type_str_of: Callable[[str], str],
+    unknown: list[str] | None,
+) -> Finding | None:
+    bound: dict[str, tuple[str, str]] = {}
+    for index, name in enumerate(node.input):
+        type_str = type_str_of(name) if name else ""
+        if not type_str:
+            if unknown is not None and name:
+                unknown.append(name)
+            continue
+        formal = signature.formal_input(index)
+        if type_str not in formal.types:
+            return _wrong_type(node, opset, formal, "input", type_str)
+        if formal.bound:
+            other, kind = bound.setdefault(formal.variable, (formal.name, type_str))
+            if kind != type_str:
+                return Finding(f"{other} is {kind} and {formal.name} {type_str}; at opset {opset} they have one type")
+    for index, name in enumerate(node.output):
+        formal = signature.formal_output(index)
+        if not name or formal.variable in bound or len(formal.types) == 1:
+            continue  # the inputs have settled it
+        type_str = type_str_of(name)
+        if type_str and type_str not in formal.types:
+            return _wrong_type(node, opset, formal, "output", type_str)
+    return None
+
+
+def _wrong_type(node: NodeProto, opset: int, formal: Formal, side: str, type_str: str) -> Finding:
+    domain = opsets.canonical_domain(node.domain)
+    shown = type_str.removeprefix("tensor(").removesuffix(")") if type_str.startswith("tensor(") else type_str
+    reason = f"{side} {formal.name} is {shown}, which {node.op_type} does not take at opset {opset}"
+    floor = first_opset_of(type_str, domain)
+    if floor > opset:
+        return Finding(
+            f"{reason}: no operator of {opsets.shown(domain)} takes {shown} below opset {floor}",
+            f"go no lower than opset {floor}, or change the dtype in the model",
+            formal,
+            type_str,
+            max(floor, takes_from(node.op_type, domain, formal.name, side, type_str)),
+        )
+    since = takes_from(node.op_type, domain, formal.name, side, type_str)
+    text = f"{reason}; opset {since} is the first that does" if since else reason
+    return Finding(text, "", formal, type_str, since)
+
+
+def _range(low: int, high: int) -> str:
+    if low == high:
+        return str(low)
+    return f"at least {low}" if high > 1_000_000 else f"{low} to {high}"

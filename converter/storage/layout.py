@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a skeleton becomes bytes again: the plan of a model file, and of the data file beside it.
+
+A skeleton is serialised, the tensors in it that are placeholders or external are found by the mark that both carry,
+and each is replaced by a list of pieces. Nothing is read or written here but what a conversion to raw elements needs.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
+from onnx import ModelProto, NodeProto, TensorProto
+
+from onnx_convert.errors import InternalError, UsageError
+from onnx_convert.model.wire import (
+    Kind,
+    Memory,
+    Piece,
+    Span,
+    Trail,
+    length,
+    prefix,
+    records,
+    rewrite,
+)
+from onnx_convert.storage.tensor_data import PAYLOAD_TAGS, RAW_TAG, as_raw, embedded
+
+if TYPE_CHECKING:
+    from onnx_convert.storage.skeleton import ModelFile
+
+ALIGNMENT = 4096
+"""Where tensors begin in a data file: at pages, so that runtimes can map them."""
+
+
+# Every external tensor, a placeholder too, has this in its serialised form.
+_EXTERNAL_MARK = re.compile(rb"\x0a\x08location\x12")
+
+
+class External(Enum):
+    """What becomes of the weights on writing."""
+
+    KEEP = "keep"
+    """Embedded stay embedded, external stay external."""
+    SAVE = "save"
+    """All go to one data file beside the model."""
+    EMBED = "embed"
+    """External ones move into the model."""
+
+
+class Layout:
+    """How a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new data file, into
+    which tensors that are external already move too if it `gathers`."""
+
+    def __init__(
+        self, file: ModelFile, external: External, data_name: str = "", threshold: int = 0, *, gathers: bool = False
+    ) -> None:
+        self.file = file
+        self.external = external
+        self.data_name = data_name
+        self.threshold = threshold
+        self.gathers = gathers
+        self.data: list[Piece] = []
+        self.data_size = 0
+        self.external_tensors: list[TensorProto] = []
+        self._spliced = 0
+
+    def of(self, model: ModelProto) -> list[Piece]:
+        """The pieces of the model file. To be called once; InternalError if a placeholder cannot be put back."""
+        data = serialised(model)
+        self._bytes = Memory(data)
+        marks = [match.start() for match in _EXTERNAL_MARK.finditer(data)]
+
+        def enter(start: int, stop: int) -> bool:
+            if self.external is External.SAVE and stop - start >= self.threshold:
+                return True
+            index = bisect_left(marks, start)
+            return index < len(marks) and marks[index] < stop
+
+        pieces = rewrite(self._bytes, 0, len(data), enter, self._edit) or [Span(self._bytes, 0, len(data))]
+        if self._spliced != data.count(self.file.mark.encode()):
+            raise InternalError("a placeholder stands where no tensor belongs")
+        return pieces
+
+    def _edit(self, start: int, stop: int, trail: Trail) -> list[Piece] | None:
+        tensor = TensorProto.FromString(self._bytes.read(start, stop))
+        if self.file.is_placeholder(tensor):
+            bare, spans, location = self.file.split(tensor)
+            self._spliced += len(tensor.external_data) - len(bare.external_data)
+            raw = as_raw(tensor.data_type, spans) if self._may_move(trail) else None
+            return self._outside(bare, raw) or [bare.SerializeToString(), *spans, location]
+        if tensor.data_location != TensorProto.EXTERNAL:
+            if not self._may_move(trail):
+                return None
+            spans = [
+                Span(self._bytes, at, end)
+                for tag, at, _, end in records(self._bytes, start, stop)
+                if tag in PAYLOAD_TAGS
+            ]
+            return self._outside(tensor, as_raw(tensor.data_type, spans))
+        if any(str(entry.value).startswith("\0") for entry in tensor.external_data):
+            raise InternalError(f"tensor {tensor.name!r} is a placeholder of another file")
+        if self.external is External.EMBED and tensor.data_type != TensorProto.STRING:
+            span = self.file.extent(tensor)
+            return [embedded(tensor).SerializeToString(), prefix(RAW_TAG, len(span)), span]
+        if self.gathers and self._may_move(trail) and tensor.data_type != TensorProto.STRING:
+            moved = self._outside(tensor, [self.file.extent(tensor)])
+            if moved is not None:
+                return moved
+        self.external_tensors.append(tensor)
+        return None
+
+    def _outside(self, tensor: TensorProto, raw: list[Piece] | None) -> list[Piece] | None:
+        """The tensor as one that lies in the data file, where its elements are put; None if it stays where it is."""
+        if raw is None or length(raw) < self.threshold:
+            return None
+        gap = -self.data_size % ALIGNMENT
+        offset = self.data_size + gap
+        self.data += [bytes(gap), *raw]
+        self.data_size = offset + length(raw)
+        moved = embedded(tensor)
+        moved.data_location = TensorProto.EXTERNAL
+        for key, value in ("location", self.data_name), ("offset", offset), ("length", length(raw)):
+            moved.external_data.add(key=key, value=str(value))
+        return [moved.SerializeToString()]
+
+    def _may_move(self, trail: Trail) -> bool:
+        """Initializers and the tensors of Constant nodes: runtimes look for external data nowhere else."""
+        if self.external is not External.SAVE:
+            return False
+        if trail[-1][0] is Kind.ATTRIBUTE and trail[-2][0] is Kind.NODE:
+            node = NodeProto.FromString(self._bytes.read(*trail[-2][1:]))
+            return node.op_type == "Constant" and node.domain in ("", "ai.onnx")
+        return trail[-1][0] is Kind.GRAPH
+
+
+def serialised(model: ModelProto) -> bytes:
+    """The model's bytes; UsageError above protobuf's 2 GiB."""
+    try:
+        data: bytes = model.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        raise UsageError(f"the model in memory cannot be serialised (2 GiB are the most): {error}") from error
+    return data

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user asks for, checked as far as it can be before the model is known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx_convert.errors import UsageError
+from onnx_convert.options import Options
+from onnx_convert.spec import opsets
+
+if TYPE_CHECKING:
+    from onnx_convert.target.runtimes import Runtime
+
+Opsets = int | str | Mapping[str, int | str]
+"""An ai.onnx opset, "latest", or either by domain."""
+
+
+class Request(NamedTuple):
+    """Where to (opsets, or a runtime that has to load the result), an IR version, and what is allowed."""
+
+    to: Opsets | None
+    options: Options
+    ir_version: int | None = None
+    runtime: Runtime | None = None
+
+    def at(self, opset: int) -> Request:
+        """Returns the request for an ai.onnx opset instead, with the other domains that this one names."""
+        asked = self.to if isinstance(self.to, Mapping) else {}
+        others = {domain: version for domain, version in asked.items() if opsets.canonical_domain(domain)}
+        return Request({**others, opsets.AI_ONNX: opset}, self.options)
+
+
+def requested(
+    to: Opsets | None,
+    runtime: str | None = None,
+    ir_version: int | None = None,
+    *,
+    types: str = "refuse",
+    exact: bool = False,
+    allow: Collection[str] = (),
+    strict: bool = False,
+    expand: str = "",
+    keep_functions: bool = False,
+) -> Request:
+    """Returns the request that these arguments of the API make. UsageError if they contradict each other."""
+    if types not in ("refuse", "cast", "cast-rounding"):
+        raise UsageError(f"types is 'refuse', 'cast' or 'cast-rounding', not {types!r}")
+    if not isinstance(allow, Collection):
+        raise UsageError(f"what is allowed is a collection of names, {{'conditional'}}, not {allow!r}")
+    if runtime is not None and not isinstance(runtime, str):
+        raise UsageError(f"a runtime is a name and a version, 'onnxruntime@1.14', not {runtime!r}")
+    allowed = {allow} if isinstance(allow, str) else set(allow)
+    if allowed - {"conditional"}:
+        raise UsageError(f"only 'conditional' can be allowed, not {min(allowed - {'conditional'})!r}")
+    if ir_version is not None and (isinstance(ir_version, bool) or not hasattr(ir_version, "__index__")):
+        raise UsageError(f"{ir_version!r} is not an IR version: give a number")
+    if expand not in ("", "all"):
+        raise UsageError(f"expand is 'all' or left out, not {expand!r}")
+    if exact and (types == "cast-rounding" or allowed):
+        raise UsageError("exact contradicts cast-rounding and allowing conditional rewrites")
+    if (to is None or to == {}) and runtime is None and ir_version is None:
+        raise UsageError("say where to: an opset, 'latest', a runtime, or an IR version")
+    if to is not None and runtime is not None:
+        raise UsageError("an opset and a runtime exclude each other")
+    options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions)
+    version = int(ir_version) if ir_version is not None else None
+    return Request(to, options, version, _found(runtime) if runtime is not None else None)
+
+
+def _found(runtime: str) -> Runtime:
+    from onnx_convert.target import runtimes
+
+    return runtimes.find(runtime)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Resolves a request for one model: to which opsets and which IR version it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from operator import index
+from typing import TYPE_CHECKING, NamedTuple
+
+import onnx
+
+from onnx_convert.errors import UsageError
+from onnx_convert.rewrite import plugins, registry
+from onnx_convert.spec import opsets
+from onnx_convert.target import ir_versions
+
+if TYPE_CHECKING:
+    from onnx_convert.model.opset_imports import OpsetImports
+    from onnx_convert.model.source import SourceModel
+    from onnx_convert.spec.opsets import Imports
+    from onnx_convert.target.request import Opsets, Request
+    from onnx_convert.target.runtimes import Runtime
+
+
+class Target(NamedTuple):
+    """Where one model goes: the opset of each domain, an IR version, and the runtime that has to load the result, if
+    one was named. `moves` says that an opset differs from the model's, `rises` that none is lower."""
+
+    opsets: Imports
+    ir_version: int
+    moves: bool
+    rises: bool
+    runtime: Runtime | None = None
+
+
+def resolve(source: SourceModel, request: Request) -> Target:
+    """Returns the target that a request means for a model. UsageError if it means none."""
+    imports, model, runtime = source.imports, source.proto, request.runtime
+    target = opsets_of(imports, runtime.opsets_for(imports.shown) if runtime else request.to)
+    moves, rises, keep = imports.moves(target), imports.rises(target), request.options.keep_functions
+    opset, ir_version = target[opsets.AI_ONNX], max(model.ir_version, opsets.INPUTS_ONLY)
+    if runtime is not None:
+        raised = opset > imports.main.get(opsets.AI_ONNX, opset)
+        ir_version = ir_versions.within(
+            model, source.index.graphs, opset, runtime.ir, request.ir_version, raised=raised, keep_functions=keep
+        )
+    elif moves or request.ir_version is not None:
+        ir_version = ir_versions.choose(
+            model, source.index.graphs, opset, request.ir_version, rising=rises, keep_functions=keep
+        )
+    return Target(target, ir_version, moves, rises, runtime)
+
+
+def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
+    """Returns the opset that each domain goes to; those that stay are there too if their operators are known.
+
+    ai.onnx.ml follows ai.onnx to the release of the target unless it is named, and never goes the other way. UsageError
+    for an opset that does not exist, or a domain that nobody knows.
+    """
+    target = {domain: version for domain, version in imports.main.items() if opsets.is_known(domain)}
+    asked = _by_domain(to)
+    for domain, version in asked.items():
+        if not opsets.is_known(domain):
+            broken = plugins.load()
+            if not registry.has_domain(domain):
+                raise UsageError("; ".join([f"no adapter is registered for domain {domain!r}", *broken]))
+        target[domain] = _version(domain, version)
+    present = imports.everywhere.get(opsets.AI_ONNX_ML)
+    if opsets.AI_ONNX in asked and present is not None and opsets.AI_ONNX_ML not in asked:
+        usual = opsets.ml_opset_of(target[opsets.AI_ONNX])
+        rises = target[opsets.AI_ONNX] >= imports.everywhere.get(opsets.AI_ONNX, 0)
+        target[opsets.AI_ONNX_ML] = max(present, usual) if rises else min(present, usual)
+    if opsets.AI_ONNX not in target:  # where functions stay, and what adapters of other domains write
+        ml = opsets.opset_of_ml(target.get(opsets.AI_ONNX_ML, 1))
+        target[opsets.AI_ONNX] = imports.everywhere.get(opsets.AI_ONNX, ml)
+    return target
+
+
+def _by_domain(to: Opsets | None) -> dict[str, int | str]:
+    if to is None:
+        return {}
+    if not isinstance(to, Mapping):
+        return {opsets.AI_ONNX: to}
+    asked: dict[str, int | str] = {}
+    for domain, version in to.items():
+        if asked.setdefault(opsets.canonical_domain(domain), version) != version:
+            raise UsageError(f"{opsets.shown(domain)} is asked for at two opsets")
+    return asked
+
+
+def _version(domain: str, version: int | str) -> int:
+    if version == "latest":
+        if not opsets.is_known(domain):
+            raise UsageError(f"what the latest opset of {domain!r} is, only its authors know: give a number")
+        return opsets.latest(domain)
+    if isinstance(version, bool) or not hasattr(version, "__index__"):
+        raise UsageError(f"{version!r} is not an opset: give a number or 'latest'")
+    version = index(version)
+    if version < 1 or (opsets.is_known(domain) and version > opsets.latest(domain)):
+        newest = opsets.latest(domain) if opsets.is_known(domain) else "..."
+        raise UsageError(
+            f"there is no opset {version} of {opsets.shown(domain)}: the installed onnx {onnx.__version__} "
+            f"knows 1 to {newest}"
+        )
+    return version

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who loads what: reads `runtimes.toml`, finds the row for `onnxruntime@1.14`, says what of a model is too new for it.
+
+Imports nothing that takes time: the table can be listed without onnx.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from importlib import metadata, resources
+from typing import TYPE_CHECKING, Any, Final
+
+from onnx_convert.errors import UsageError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+UNCERTAIN: Final = ("reported", "inferred")
+_HERE: Final = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")  # distributions
+_STAMPS: Final = {"ai.onnx": "opset", "ai.onnx.ml": "ai.onnx.ml opset", "": "IR version"}
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Operators of a domain (none named: all) that have no kernel in models at its opset `at` or above."""
+
+    domain: str
+    operators: tuple[str, ...]
+    at: int
+
+    @property
+    def remedy(self) -> str:
+        """What to type; "" where no opset helps."""
+        if self.at == 1:
+            return ""
+        return f"--to {self.at - 1}" if self.domain == "ai.onnx" else f"--to {self.domain}:{self.at - 1}"
+
+    def holds(self, domain: str, operator: str, opset: int) -> bool:
+        """Whether it is about this operator at this opset of its domain."""
+        return domain == self.domain and operator in (self.operators or (operator,)) and opset >= self.at
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A runtime or tool at one version. `opset`, `ir`, `ml` are the highest that it loads, None where it never looks;
+    `minimum` is the lowest opset. `follows`: nobody states its IR version, it is that of its opset's ONNX release.
+
+    `certainty` is measured, documented, reported or inferred. `notes` say how the row was chosen.
+    """
+
+    name: str
+    version: str
+    title: str
+    opset: int | None
+    ir: int | None
+    ml: int | None
+    minimum: int
+    follows: bool
+    certainty: str
+    source: str
+    remark: str
+    missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".rstrip()
+
+    def loads(self, imports: Mapping[str, int], ir_version: int) -> bool:
+        """Whether a model with these opsets by domain (`ai.onnx` by that name) and this IR version is within bounds."""
+        return not self._too_new(imports, ir_version) and imports.get("ai.onnx", self.minimum) >= self.minimum
+
+    def opsets_for(self, imports: Mapping[str, int]) -> dict[str, int]:
+        """The opsets that a model's domains have to go to, the nearest ones that load; all that it has, if they do."""
+        wanted = {}
+        for domain, highest in (("ai.onnx", self.opset), ("ai.onnx.ml", self.ml)):
+            if domain in imports:
+                wanted[domain] = imports[domain] if highest is None else min(imports[domain], highest)
+        if "ai.onnx" in wanted:
+            wanted["ai.onnx"] = max(wanted["ai.onnx"], self.minimum)
+        return wanted
+
+    def verdict(self, imports: Mapping[str, int], ir_version: int) -> str:
+        """One sentence: what the runtime loads, and what of the model was too new for it or too old."""
+        if self.opset is None:
+            return f"{self} does not look at opset and IR version: nothing was too new"
+        new = self._too_new(imports, ir_version)
+        opset = imports.get("ai.onnx", self.minimum)
+        told = []
+        if new:
+            first = ", ".join(f"the {_STAMPS[key]} ({value})" for key, value in new.items())
+            told.append(f"{' and '.join(first.rsplit(', ', 1))} {'were' if len(new) > 1 else 'was'} too new")
+        if opset < self.minimum:
+            told.append(f"the opset ({opset}) was too old, it begins with {self.minimum}")
+        elif new and "ai.onnx" not in new:
+            told.append(f"the opset ({opset}) was not")
+        elif new and "" not in new:
+            told.append(f"the IR version ({ir_version}) was not")
+        ml = f", ai.onnx.ml {self.ml}" if "ai.onnx.ml" in new else ""
+        limits = f"{self} loads opset {self.opset}{ml} and IR version {self.ir} at most"
+        return f"{limits}: {', '.join(told) or 'nothing was too new'}"
+
+    @property
+    def doubt(self) -> str:
+        """Why the row may be wrong; "" if it was measured or is documented."""
+        if self.certainty not in UNCERTAIN:
+            return ""
+        return f"what is known of {self} is {self.certainty}, not documented: {self.source}"
+
+    @property
+    def remarks(self) -> list[str]:
+        """How the row was chosen, where its IR version comes from, and what else a user of it should know."""
+        told = [*self.notes]
+        if self.follows and self.opset is not None:
+            told.append(f"the IR version that {self} loads is not documented; {self.ir} goes with opset {self.opset}")
+        return told + ([f"{self}: {self.remark}"] if self.remark else [])
+
+    def without_kernel(self, nodes: Iterable[tuple[str, str]], imports: Mapping[str, int]) -> Iterator[str]:
+        """What to warn of: the operators among the nodes, (domain, operator) each, that it has no kernel for."""
+        used = Counter((domain or "ai.onnx", operator) for domain, operator in nodes) if self.missing else Counter()
+        for (domain, operator), count in used.items():
+            opset = imports.get(domain, 0)
+            for missing in self.missing:
+                if missing.holds(domain, operator, opset):
+                    way = f"; a lower opset may have one: {missing.remedy}" if missing.remedy else ""
+                    yield f"{self} has no kernel for {operator} at opset {opset} (nodes: {count}){way}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row as plain data, fit for JSON."""
+        shown = ("name", "version", "opset", "minimum", "ir", "ml", "certainty", "source", "remark")
+        return {name: getattr(self, name) for name in shown}
+
+    def _too_new(self, imports: Mapping[str, int], ir_version: int) -> dict[str, int]:
+        """The stamps above the limits; "" stands for the IR version."""
+        limits = {"ai.onnx": self.opset, "ai.onnx.ml": self.ml, "": self.ir}
+        stamps = {**imports, "": ir_version}
+        return {key: stamps[key] for key, most in limits.items() if most is not None and stamps.get(key, 0) > most}
+
+
+def find(text: str) -> Runtime:
+    """The row for `NAME@VERSION`; `==` and `:` do as well. An unlisted version takes the nearest older one.
+
+    Without a version: the installed onnxruntime, or the newest row of another runtime. UsageError if nothing fits.
+    """
+    parsed = re.fullmatch(r"([\w.+-]+)(?:(?:@|==|:)v?([\w.+-]+))?", text.strip())
+    if parsed is None:
+        raise UsageError(f"{text!r} is no runtime: write NAME@VERSION, as onnxruntime@1.14")
+    given, version = parsed[1], parsed[2] or ""
+    rows = [row for row in listed() if row.name == _name(given)]
+    notes: tuple[str, ...] = ()
+    if not version and rows[0].name == "onnxruntime":
+        version = _installed()
+        said = (
+            f"onnxruntime {version} is installed" if version else "onnxruntime is not installed: its newest row holds"
+        )
+        notes = (said,)
+    if not version:
+        return replace(rows[-1], notes=notes)
+    key = _key(version)
+    if not key:
+        raise UsageError(f"{version!r} is no version of {rows[0].name}")
+    older = [row for row in rows if _key(row.version) <= key]
+    if not older:
+        raise UsageError(f"{rows[0].name} {version} is older than all that is listed, which begins with {rows[0]}")
+    row = max(older, key=lambda row: _key(row.version))
+    number = _key(row.version)
+    if number != key[: len(number)] or len(number) < min(2, len(key)):
+        notes += (f"{row.name} {version} is not listed: taken to be like {row}, the nearest older one",)
+    return replace(row, notes=notes)
+
+
+@lru_cache(maxsize=1)
+def listed() -> tuple[Runtime, ...]:
+    """All rows, the versions of a runtime together and oldest first."""
+    tables = _tables()
+    releases = [(row["opset"], row["ir"], row["ml"]) for row in tables["onnx"]["rows"]]
+    found: list[Runtime] = []
+    for name, table in tables.items():
+        for row in table["rows"]:
+            inside = row.get("onnxruntime")
+            stamps = next(r for r in tables["onnxruntime"]["rows"] if r["version"] == inside) if inside else row
+            opset = stamps.get("opset")
+            _, ir, ml = next((r for r in releases if opset and r[0] >= opset), (None, None, None))
+            found.append(
+                Runtime(
+                    name=name,
+                    version=row["version"],
+                    title=table["title"],
+                    opset=opset,
+                    ir=stamps.get("ir", ir),
+                    ml=stamps.get("ml", ml),
+                    minimum=stamps.get("minimum", 1),
+                    follows="ir" not in stamps,
+                    certainty=row["certainty"],
+                    source=row["source"],
+                    remark=row.get("remark", ""),
+                    missing=_missing(table, row["version"])
+                    + (_missing(tables["onnxruntime"], inside) if inside else ()),
+                )
+            )
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, Any]:
+    text = resources.files("onnx_convert.target").joinpath("runtimes.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+def _missing(table: Mapping[str, Any], version: str) -> tuple[Missing, ...]:
+    """The operators without a kernel at a version of a runtime."""
+    return tuple(
+        Missing(item.get("domain", "ai.onnx"), tuple(item.get("operators", ())), item["at"])
+        for item in table.get("missing", ())
+        if _key(item["first"]) <= _key(version) <= _key(item["last"])
+    )
+
+
+def _name(given: str) -> str:
+    """The listed name for one that users write; UsageError names those that look like it."""
+    names = {alias: name for name, table in _tables().items() for alias in (name, *table.get("also", ()))}
+    wanted = given.lower().replace("_", "-")
+    if wanted in names:
+        return names[wanted]
+    near = list(dict.fromkeys(names[match] for match in difflib.get_close_matches(wanted, names, n=4, cutoff=0.7)))
+    hint = f"did you mean {' or '.join(near)}? " if near else ""
+    raise UsageError(f"no runtime {given!r} is listed: {hint}--list-runtimes lists all")
+
+
+def _key(version: str) -> tuple[int, ...]:
+    """The numbers of a version; a Windows of 20H2 is one of December 2020."""
+    dated = re.sub(r"(\d\d)[hH]([12])", lambda half: f"{half[1]}{int(half[2]) * 6:02}", version)
+    return tuple(int(number) for number in re.findall(r"\d+", dated))
+
+
+def _installed() -> str:
+    """The version of the onnxruntime that is installed, whichever distribution brought it; "" if none is."""
+    for distribution in _HERE:
+        try:
+            return metadata.version(distribution)
+        except metadata.PackageNotFoundError:
+            continue
+    return ""
