@@ -82,7 +82,7 @@ def into(op: Emitter, x: Value, sizes: Sequence[Dim] | None, measured: Callable[
 
 def like(op: Emitter, y: Value, x: Value) -> Value:
     """The elements of one value in the shape of another."""
-    return into(op, y, x.shape, lambda: op.Shape(x))
+    return y if x.rank == y.rank == 1 else into(op, y, x.shape, lambda: op.Shape(x))
 
 
 def places(op: Emitter, x: Value, axis: int) -> Value:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Concat, Split, Compress, Flatten, Gather, OneHot: operators along one axis.
+"""Concat, Compress, Flatten, OneHot: operators along one axis.
 
 4: Concat: `axis` is required; below, its default is 1.
-11: `axis` may be negative, and so may the indices of Gather.
+11: `axis` may be negative.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
-from onnx_convert.adapters.lib.dtypes import INT64
-from onnx_convert.adapters.lib.shapes import collapse, known_size, non_negative, restore, size_at
+from onnx_convert.adapters.lib.shapes import collapse, restore
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
@@ -37,12 +36,6 @@ def concat_at_positive_axis(node: Node, op: Emitter) -> Value:
     return restore(op, op.same(*flat, axis=1), before[0])
 
 
-@downgrade("Split", at=11)
-def split_at_positive_axis(node: Node, op: Emitter) -> Outcome:
-    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
-    return from_the_front(node, op, [node.attr("axis")], lambda x, axes: op.sames(x, axis=axes[0]))
-
-
 @downgrade("Compress", at=11)
 def compress_at_positive_axis(node: Node, op: Emitter) -> Value:
     """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
@@ -62,30 +55,6 @@ def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
         return _same(node, op, axis)
     flat, _ = collapse(op, x, -axis)
     return op.same(flat, axis=1)
-
-
-@downgrade("Gather", at=11)
-def gather_from_the_beginning(node: Node, op: Emitter) -> Outcome:
-    """Axis and indices count from the beginning; indices that are computed are corrected when they are."""
-    axis = node.attr("axis")
-    indices = _non_negative_indices(node, op, axis)
-    if axis >= 0:
-        return op.same(node.input(0), indices)
-    return from_the_front(node, op, [axis], lambda x, axes: op.same(x, indices, axis=axes[0]))
-
-
-def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
-    x, indices = node.input(0), node.input(1)
-    known, length = indices.constant, known_size(x, axis)
-    if known is not None and (known >= 0).all():
-        return indices
-    dtype = node.dtype(1)
-    if length is None:
-        size = op.at(10).Squeeze(size_at(op, op.Shape(x), axis), axes=[0])
-        return non_negative(op, indices, size if dtype == INT64 else op.Cast(size, to=dtype))
-    if known is not None:
-        return op.const(known + length * (known < 0), dtype)
-    return non_negative(op, indices, op.const(length, dtype))
 
 
 @downgrade("OneHot", at=11)
