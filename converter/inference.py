@@ -10,7 +10,7 @@ import onnx
 import onnx.shape_inference
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto
 
-from onnx_convert import legality, opsets, stretches, view
+from onnx_convert import claims, corrections, legality, opsets, propagation, settling, stretches, view
 from onnx_convert.types import spelled, tensor_type
 
 if TYPE_CHECKING:
@@ -48,51 +48,41 @@ def _infer(serialised: bytes, *, check_type: bool, data_prop: bool) -> GraphProt
     ).graph
 
 
-def leniently(model: ModelProto) -> GraphProto:
-    """The main graph of a view with every type that can be inferred, as it is where inference breaks off."""
-    try:
-        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True).graph
-    except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
-        return model.graph
-
-
 def of_source(
     model: ModelProto,
     read: Callable[[TensorProto], TensorProto],
     complain: Callable[[Exception], None],
     census: Census,
+    disown: Callable[[set[str]], None] = lambda _: None,
 ) -> GraphProto:
     """The inferred main graph of a model; it may be without nodes if they are simple.
 
-    What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
-    what inference finds itself counts. `complain` is told what is wrong even then.
+    What the model states of its values is believed only if nothing contradicts it: `disown` is told the values of
+    which it states what is not so, `complain` what is wrong even without.
     """
     seen = view.of_source(model, read, census)
+    infer = partial(strictly, check_type=False)  # which is for the result's check to see
     found = in_stretches(seen, check_type=False)
-    if found is not None:
+    settles = settling.concerned(census.operators, census.imports)
+    if found is not None and not settles:
         return found
+    if found is not None:
+        seen = view.of_source(model, read, census)  # the first is spent
     serialised = seen.serialised()
+    if found is None:
+        found = _attempt(infer, serialised)
+    if found is None or settles:
+        settled = claims.settle(serialised, found, infer, complain)
+        disown(settled.false)
+        return settled.graph
+    return found
+
+
+def _attempt(infer: Callable[[bytes], GraphProto], serialised: bytes) -> GraphProto | None:
     try:
-        return strictly(serialised, check_type=False)  # which is for the result's check to see
+        return infer(serialised)
     except Exception:  # C++ errors come as several unrelated types
-        source = ModelProto.FromString(serialised)
-        foreign = {
-            name
-            for node in source.graph.node
-            if not opsets.is_known(opsets.normalise(node.domain))
-            for name in node.output
-        }
-        stated = [value for value in source.graph.value_info if value.name in foreign]
-        del source.graph.value_info[:]
-        source.graph.value_info.extend(stated)
-        for value in source.graph.output:
-            if value.type.HasField("tensor_type"):
-                value.type.tensor_type.ClearField("shape")
-        try:
-            return strictly(source.SerializeToString(), check_type=False)
-        except Exception as error:
-            complain(error)
-            return leniently(source)
+        return None
 
 
 def of_function(
@@ -102,7 +92,8 @@ def of_function(
     read: Callable[[TensorProto], TensorProto],
 ) -> GraphProto:
     """The body of a function as an inferred graph, given what is known of its inputs."""
-    return leniently(view.function_body(function, inputs, model, read))
+    body = view.function_body(function, inputs, model, read)
+    return settling.settle(body, claims.leniently(body.SerializeToString()), claims.leniently).graph
 
 
 def of_node(
@@ -132,7 +123,14 @@ def of_node(
         dtype = strange.get(rule.formal_output(index).variable)
         if dtype and output in found:
             found[output].tensor_type.elem_type = dtype
-    return {output: kind for output, kind in found.items() if output and kind.WhichOneof("value")}
+    found = {output: kind for output, kind in found.items() if output and kind.WhichOneof("value")}
+    return corrections.of_node(node, opset, found, types.get, _elements(types, data, opset))
+
+
+def _elements(
+    types: Mapping[str, TypeProto], data: Mapping[str, TensorProto], opset: int
+) -> Callable[[str], propagation.Vector | None]:
+    return propagation.Elements(data.get, types.get, opset).of
 
 
 def _strange(node: NodeProto, rule: legality.Rule, types: dict[str, TypeProto]) -> dict[str, int]:
