@@ -214,8 +214,9 @@ def _plan(
     if report.refusals:
         reach = _reach(proto, request, read, stamps, census)
         raise RefusedError(report.refusals, report, reach.nearest(target[""], report.refusals))
-    if edit.any_change or (moved and not rising):
-        checks.check(proto, edit, read, planner.rewrites, planner.take_known(), report, census)
+    if edit.any_change or moved:
+        known = planner.take_known()
+        checks.check(proto, edit, read, planner.rewrites, known, report, census, planner.operators, planner.false)
     if planner.session.took_ir3_initializer:
         report.notes.append("IR version 3 makes every initializer an input: they were taken to be constant")
     added = {domain for body in edit.graph.walk() for domain in body.domains} - imports.keys()

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto
 
 
-def dtypes(
-    graph: GraphProto, imports: dict[str, int], type_of: Callable[[str], TypeProto | None]
-) -> dict[str, str]:
+def dtypes(graph: GraphProto, imports: dict[str, int], type_of: Callable[[str], TypeProto | None]) -> dict[str, str]:
     """Returns the types ("tensor(float)") of values of a graph whose types are not known, as far as they follow."""
     unknown = {name for node in graph.node for name in node.output if name and not _spelled(type_of(name))}
     if not unknown:

@@ -9,26 +9,31 @@ ours. A finding that the source has too is the source's and only a warning.
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import onnx
 import onnx.checker
-from onnx import GraphProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from onnx_convert import inference, view
+from onnx_convert import claims, inference, settling, view
 from onnx_convert.errors import InternalError, InvalidModelError
+from onnx_convert.facts import Facts
+from onnx_convert.settling import Settled
 from onnx_convert.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-    from onnx import ModelProto, TensorProto
+    from onnx import TensorProto
 
     from onnx_convert.edits import ModelEdit, Rewrite
     from onnx_convert.report import Report
     from onnx_convert.structure import Census
     from onnx_convert.view import View
+
+_LEFT_OUT: Final = "the stated type of {!r} contradicts the model and is left out"
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
@@ -49,42 +54,104 @@ def check(
     known: Mapping[str, bytes] | None,
     report: Report,
     census: Census,
+    operators: Collection[tuple[str, str]] = (),
+    false: Collection[str] = (),
 ) -> None:
     """Raises InternalError if the planned result is not valid although the source is; completes its value_info.
 
     `known` holds what inference found in the source's main graph, None if nobody had to ask. What our rewrites make is
-    compared with it.
+    compared with it. `operators` are those of new nodes; of the values `false` the source states what is not so.
     """
-    findings, inferred = find(view.of_result(model, edit, read))
+    look = partial(view.of_result, model, edit, read)
+    settles = settling.concerned({*census.operators, *operators}, edit.opsets)
+    findings, settled = judge(look, settles=settles)
+    source = _Source(model, read, census)
     if findings:
-        before, _ = find(view.of_source(model, read, census))
-        if before and (mended := _without_stated_types(model, edit, read)) is not None:
-            report.warnings.append(f"stated types contradict the model and are left out: {before[0]}")
-            inferred, findings = mended, []
+        findings, settled = _dispute(source, edit, look, report, settles=settles)
         for finding in findings:
-            if _same_as_before(finding, before):
-                report.warnings.append(f"the source has this fault too: {finding}")
-            elif before:
-                raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=report.source)
-            else:
-                adapter, node = blame(rewrites, finding)
-                raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
-    if inferred is None or known is None:
+            adapter, node = blame(rewrites, finding)
+            raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
+    if settled is None:
         return
+    for name in claims.disown(edit.graph, {*settled.false, *false}, settled.graph):
+        report.warnings.append(_LEFT_OUT.format(name))
+    if known is None:
+        return
+    raw = Facts(lambda: settled.raw)
     outputs = {value.name for value in model.graph.output}
-    for name, by, before_type, found in _changed(inferred, rewrites, known):
+    for name, by, before_type, found in _changed(settled.graph, rewrites, known):
         if name in edit.graph.forgotten:
             continue
-        wrong = contradicts(found, before_type) and not _is_overcounted(model, name)
-        if wrong and any(v.name == name and contradicts(v.type, before_type) for v in model.graph.value_info):
-            report.warnings.append(f"the stated type of {name!r} contradicts the model and is left out")
-            edit.graph.forgotten.add(name)
-        elif wrong:
+        wrong = contradicts(found, before_type)
+        if wrong and contradicts(found, source.type_of(name) or TypeProto()):
             raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
-        if (wrong or is_vaguer(found, before_type)) and by.makes(name):
+        if wrong:  # it was claimed, or followed from what was
+            report.warnings += map(_LEFT_OUT.format, claims.disown(edit.graph, {name}, settled.graph))
+        elif is_vaguer(found, before_type) and by.makes(name):
+            if contradicts(raw.type_of(name), before_type):
+                continue  # it would be true, but onnx's own check would not believe it
             (edit.graph.refined if name in outputs else edit.graph.value_info).append(
                 ValueInfoProto(name=name, type=nameless(before_type))
             )
+
+
+class _Source:
+    """The source, asked for only if something is wrong."""
+
+    def __init__(self, model: ModelProto, read: Callable[[TensorProto], TensorProto], census: Census) -> None:
+        self.model = model
+        self._look = partial(view.of_source, model, read, census)
+        self._settles = settling.concerned(census.operators, *census.imports)
+        self._facts: Facts | None = None
+
+    def findings(self) -> list[str]:
+        """What is wrong with it."""
+        return judge(self._look, settles=self._settles)[0]
+
+    def type_of(self, name: str) -> TypeProto | None:
+        """The type of a value as it follows from the operators, whatever is claimed."""
+        if self._facts is None:
+            bare = claims.without(self._look().serialised())
+            self._facts = Facts(lambda: settling.settle(ModelProto.FromString(bare), None, claims.leniently).graph)
+        return self._facts.type_of(name)
+
+
+def _dispute(
+    source: _Source,
+    edit: ModelEdit,
+    look: Callable[[], View],
+    report: Report,
+    *,
+    settles: bool,
+) -> tuple[list[str], Settled | None]:
+    """Finds out who is to blame for what is wrong with the result. If it is what the source states of its values, that
+    is left out with a warning; what the source has too is only a warning. Returns what is left to find, and what is
+    known of the result."""
+    graph = source.model.graph
+    before = source.findings()
+    bare = claims.without(look().serialised())
+    left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
+    if settled is not None:
+        facts = Facts(lambda: settled.graph)
+        false = claims.contradicting(graph, settled.graph)
+        for name in false:
+            if contradicts(facts.type_of(name), source.type_of(name) or TypeProto()):
+                return [f"the type of {name!r} has changed"], settled
+        report.warnings += map(_LEFT_OUT.format, claims.disown(edit.graph, false, settled.graph))
+        left, again = judge(look, settles=settles)
+        if left and claims.forget_all(edit.graph):
+            report.warnings.append(f"stated types contradict the model and are left out: {left[0]}")
+            left, again = judge(look, settles=settles)
+        settled = again
+    ours = []
+    for finding in left:
+        if _same_as_before(finding, before):
+            report.warnings.append(f"the source has this fault too: {finding}")
+        elif before:
+            raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=report.source)
+        else:
+            ours.append(finding)
+    return ours, settled
 
 
 def _changed(
@@ -106,27 +173,8 @@ def _changed(
         yield name, authors[name], TypeProto.FromString(known[name]), found
 
 
-def _is_overcounted(model: ModelProto, name: str) -> bool:
-    """Whether a value is of a pool, whose windows onnx's inference counts wrongly before opset 22."""
-    maker = next((node for node in model.graph.node if name in node.output), None)
-    return maker is not None and maker.op_type in ("AveragePool", "LpPool", "MaxPool")
-
-
-def _without_stated_types(
-    model: ModelProto, edit: ModelEdit, read: Callable[[TensorProto], TensorProto]
-) -> GraphProto | None:
-    """The inferred result without the types that the source states of inner values, if that is what was wrong."""
-    stated = {value.name for value in model.graph.value_info} - edit.graph.forgotten
-    edit.graph.forgotten |= stated
-    findings, inferred = find(view.of_result(model, edit, read))
-    if findings:
-        edit.graph.forgotten -= stated
-        return None
-    return inferred
-
-
 def find(seen: View) -> tuple[list[str], GraphProto | None]:
-    """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
+    """Returns what is wrong with a view, one line a finding, and its inferred graph where inference got through."""
     inferred = inference.in_stretches(seen, check=onnx.checker.check_model)
     if inferred is not None:
         return [], inferred
@@ -136,11 +184,34 @@ def find(seen: View) -> tuple[list[str], GraphProto | None]:
         inferred = inference.strictly(serialised)
     except Exception as error:  # C++ errors come as several unrelated types
         findings += lines_of(error)
+    return findings + _unlawful(serialised), inferred
+
+
+def judge(look: Callable[[], View], *, settles: bool) -> tuple[list[str], Settled | None]:
+    """Returns what is wrong with a view, one line a finding, and what is known of it where inference got through.
+    `settles` says that it has operators of which inference is not believed."""
+    findings, inferred = find(look())
+    if not settles:
+        return findings, Settled(inferred) if inferred is not None else None
+    serialised = look().serialised()
+    lines, settled = _settle(serialised, inferred)
+    return lines + (_unlawful(serialised) if findings else []), settled
+
+
+def _unlawful(serialised: bytes) -> list[str]:
+    """What the checker says."""
     try:
         onnx.checker.check_model(serialised)
-    except Exception as error:
-        findings += lines_of(error)[:1]
-    return findings, inferred
+    except Exception as error:  # C++ errors come as several unrelated types
+        return lines_of(error)[:1]
+    return []
+
+
+def _settle(serialised: bytes, inferred: GraphProto | None) -> tuple[list[str], Settled | None]:
+    try:
+        return [], settling.settle(ModelProto.FromString(serialised), inferred, inference.strictly)
+    except Exception as error:  # what the model states contradicts what is true
+        return lines_of(error), None
 
 
 def lines_of(error: Exception) -> list[str]:

@@ -6,15 +6,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import onnx.shape_inference
-from onnx import GraphProto, ModelProto
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from onnx_convert import opsets, settling
 from onnx_convert.facts import Facts, subgraphs
-from onnx_convert.types import contradicts
+from onnx_convert.types import contradicts, nameless, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
+    from onnx_convert.edits import GraphEdit
     from onnx_convert.settling import Settled
 
 
@@ -71,15 +72,14 @@ def without(serialised: bytes, names: Container[str] | None = None) -> bytes:
 
 
 def _strip(graph: GraphProto, names: Container[str] | None) -> None:
-    if names is None:
-        foreign = (node for node in graph.node if not opsets.is_known(opsets.normalise(node.domain)))
-        kept = {name for node in foreign for name in node.output}
+    foreign = (node for node in graph.node if not opsets.is_known(opsets.normalise(node.domain)))
+    kept = {name for node in foreign for name in node.output}
     for index in reversed(range(len(graph.value_info))):
         name = graph.value_info[index].name
         if name not in kept if names is None else name in names:
             del graph.value_info[index]
     for value in graph.output:
-        if value.type.HasField("tensor_type") and (names is None or value.name in names):
+        if value.type.HasField("tensor_type") and (value.name not in kept if names is None else value.name in names):
             value.type.tensor_type.ClearField("shape")
     if names is None:
         for node in graph.node:
@@ -97,3 +97,49 @@ def contradicting(graph: GraphProto, inferred: GraphProto) -> set[str]:
         for value in values
         if (known := facts.type_of(value.name)) is not None and contradicts(known, value.type)
     }
+
+
+def disown(edit: GraphEdit, false: Container[str], inferred: GraphProto) -> list[str]:
+    """Leaves out what a main graph states although it is not so: of an inner value the statement, of an output the
+    dimensions that contradict. Returns the values."""
+    facts = Facts(lambda: inferred)
+    graph = edit.graph
+    assert isinstance(graph, GraphProto)
+    named = [value.name for value in graph.value_info if value.name in false and value.name not in edit.forgotten]
+    edit.forgotten.update(named)
+    refined = {value.name for value in edit.refined}
+    for value in graph.output:
+        known = facts.type_of(value.name)
+        if value.name in false and value.name not in refined and known is not None:
+            edit.refined.append(ValueInfoProto(name=value.name, type=_mended(value.type, known)))
+            named.append(value.name)
+    return list(dict.fromkeys(named))
+
+
+def _mended(claim: TypeProto, known: TypeProto) -> TypeProto:
+    """What is claimed of an output, but for the dimensions that contradict what is known."""
+    clean = nameless(known)
+    if claim.WhichOneof("value") != clean.WhichOneof("value") or not claim.HasField("tensor_type"):
+        return clean
+    made = TypeProto()
+    made.CopyFrom(claim)
+    shape, true = made.tensor_type.shape, clean.tensor_type.shape
+    made.tensor_type.elem_type = clean.tensor_type.elem_type or claim.tensor_type.elem_type
+    if not made.tensor_type.HasField("shape") or not clean.tensor_type.HasField("shape"):
+        return made
+    if len(shape.dim) != len(true.dim):
+        shape.CopyFrom(true)
+    for mine, other in zip(shape.dim, true.dim, strict=True):
+        numbers = size(mine), size(other)
+        if all(isinstance(number, int) for number in numbers) and numbers[0] != numbers[1]:
+            mine.CopyFrom(other)
+    return made
+
+
+def forget_all(edit: GraphEdit) -> bool:
+    """Leaves out all that a graph and those nested in it state of inner values; whether there is anything."""
+    before = sum(len(one.forgotten) for one in edit.walk())
+    for one in edit.walk():
+        if isinstance(one.graph, GraphProto):
+            one.forgotten.update(value.name for value in one.graph.value_info)
+    return sum(len(one.forgotten) for one in edit.walk()) > before

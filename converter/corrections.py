@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import TensorShapeProto, TypeProto
 
-from onnx_convert import legality, opsets, operator_shapes
+from onnx_convert import legality, operator_shapes, opsets
 from onnx_convert.propagation import Size, dims_of
 from onnx_convert.types import MADE_UP, type_of_elements
 
@@ -80,7 +80,8 @@ _SILENT: Final = {
     "Upsample": Entry(ALWAYS, operator_shapes.same_rank),
     "ReduceSum": Entry(range(13, 1000), operator_shapes.reduce),
     **dict.fromkeys(
-        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSumSquare".split(),
+        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
+        " ReduceSumSquare".split(),
         Entry(range(18, 1000), operator_shapes.reduce),
     ),
 }
@@ -187,7 +188,9 @@ def of_node(
     if entry is None or (entry.wrong and not entry.may_be_wrong(node)):
         return found
     corrected = dict(found)
-    for index, (name, dims) in enumerate(zip(node.output, shapes_of(entry, call_of(node, opset, type_of, elements)), strict=True)):
+    for index, (name, dims) in enumerate(
+        zip(node.output, shapes_of(entry, call_of(node, opset, type_of, elements)), strict=True)
+    ):
         if not name:
             continue
         kind = found.get(name)

@@ -63,7 +63,7 @@ def of_source(
     seen = view.of_source(model, read, census)
     infer = partial(strictly, check_type=False)  # which is for the result's check to see
     found = in_stretches(seen, check_type=False)
-    settles = settling.concerned(census.operators, census.imports)
+    settles = settling.concerned(census.operators, *census.imports)
     if found is not None and not settles:
         return found
     if found is not None:

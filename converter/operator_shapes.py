@@ -229,7 +229,7 @@ def stretched(a: Size, b: Size) -> Size:
     """Returns the size that two have in common where a 1 is stretched."""
     if a == 1:
         return b
-    if b == 1 or a == b:
+    if b in (1, a):
         return a
     return a if isinstance(a, int) else b if isinstance(b, int) else None
 

@@ -52,7 +52,9 @@ class Planner:
         )
         self._census = census
         self.faults: list[Exception] = []  # what inference finds wrong with the source
-        infer = partial(inference.of_source, model, read, self.faults.append, census)
+        self.false: set[str] = set()  # values of which the source states what is not so
+        self.operators: set[tuple[str, str]] = set()  # of new nodes, by domain
+        infer = partial(inference.of_source, model, read, self.faults.append, census, self.false.update)
         self.facts = Facts(infer, len(model.graph.node))
         self.lost: list[str] = []  # in the main graph and those of training
         self.functions: dict[FunctionKey, FunctionProto] = {function_key(f): f for f in model.functions}
@@ -79,6 +81,7 @@ class Planner:
         training = [scope.edit for scope in self._training(run, main)]
         edit = ModelEdit(main.edit, kept, training, expanded, dict(self.target), self.ir_version)
         self.rewrites = run.rewrites
+        self.operators.update(run.carrier.endings)
         edit.simple = simple and run.writes_simple_nodes
         self.lost += work.lost
         self._sweep([main.edit, *edit.training], self.lost)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds what is known of the elements of shapes, axes and bounds: numbers, and symbols that a graph gives to dimensions.
+"""Finds what is known of the elements of shapes, axes and bounds: numbers, and the symbols of dimensions.
 
 onnx propagates them too, but only through some versions of the operators that compute with shapes, and it takes some
 integers for shapes that are none. Here each operator means what its text says, at every opset.

@@ -21,7 +21,7 @@ from onnx_convert.propagation import Elements, Vector, dims_of
 from onnx_convert.types import MADE_UP, is_vaguer, type_of_elements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from onnx_convert.corrections import Entry
 
@@ -31,29 +31,30 @@ _ROUNDS: Final = 8  # each of which settles at least the nodes that depend on no
 
 @dataclass
 class Settled:
-    """What is known of a view's values: the inferred main graph; the values that nodes make which were cut; what the
-    model stated of values of its main graph although the operators say otherwise."""
+    """What is known of a view's values: the inferred main graph; the values that nodes make which were cut; those of
+    the main graph of which the model states what is not so; and what onnx's inference says by itself, None where that
+    is the same, or nothing."""
 
     graph: GraphProto
     cut: set[str] = field(default_factory=set)
     false: set[str] = field(default_factory=set)
+    raw: GraphProto | None = None
 
 
-def concerned(operators: Iterable[tuple[str, str]], imports: Mapping[str, int]) -> bool:
+def concerned(operators: Collection[tuple[str, str]], *imports: Mapping[str, int]) -> bool:
     """Tells whether any operator (domain and name) is one of which inference is not believed at these opsets, or that
     it does not know."""
-    opset = imports.get(opsets.AI_ONNX, 0)
-    for domain, operator in operators:
-        home = opsets.normalise(domain)
-        if not opsets.is_known(home) or corrections.entry_of(operator, home, opset) is not None:
-            return True
-    return False
+    return any(
+        not opsets.is_known(home) or corrections.entry_of(operator, home, versions.get(opsets.AI_ONNX, 0)) is not None
+        for versions in imports
+        for home, operator in ((opsets.normalise(domain), operator) for domain, operator in operators)
+    )
 
 
 def settle(model: ModelProto, found: GraphProto | None, infer: Callable[[bytes], GraphProto]) -> Settled:
     """Returns what is known of a view, which is spent. `found` is what inference says of it as it is, None if it fails;
     `infer` is asked for the rest, and what it raises is passed on."""
-    desk = _Desk(model)
+    desk, raw = _Desk(model), found
     if found is None:
         desk.cut_all()
         found = infer(model.SerializeToString())
@@ -64,7 +65,7 @@ def settle(model: ModelProto, found: GraphProto | None, infer: Callable[[bytes],
     else:
         if desk.give_up(found):
             found = infer(model.SerializeToString())
-    return Settled(found, desk.cut_values, desk.false)
+    return Settled(found, desk.cut_values, desk.false, raw if raw is not found else None)
 
 
 class _Frame:
@@ -243,8 +244,10 @@ class _Desk:
         not know."""
         for frame in self.frames:
             frame.look_at(found)
-        changed = any([self._revise(site) for site in self.sites])
-        return any([self._look_aside(frame) for frame in self.frames if self.is_foreign]) or changed
+        news = [self._revise(site) for site in self.sites]
+        if self.is_foreign:
+            news += [self._look_aside(frame) for frame in self.frames]
+        return any(news)
 
     def _look_aside(self, frame: _Frame) -> bool:
         """States what inference does not look for: dtypes behind operators that it does not know, and the types in

@@ -31,7 +31,7 @@ class Census:
         self.nodes = 0
         self.operators: set[tuple[str, str]] = set()
         self.names: set[str] = set()
-        self.imports: dict[str, int] = {}  # of the model
+        self.imports: list[dict[str, int]] = []  # the opsets of the model, and of each function
         self.graphs: list[GraphProto] = []
         self.stretches: list[Stretch] = []
 
@@ -45,7 +45,8 @@ def examine(model: ModelProto, where: str) -> Census:
     """Goes through all nodes once. InvalidModelError names what is wrong."""
     census = Census()
     imports = _imports(model) or {opsets.AI_ONNX}  # IR versions 1 and 2 have none
-    census.imports = {opsets.normalise(entry.domain): entry.version for entry in model.opset_import}
+    for holder in (model, *model.functions):
+        census.imports.append({opsets.normalise(entry.domain): entry.version for entry in holder.opset_import})
     made = _body(model.graph, (), imports, census, where, "")
     for training in model.training_info:
         for graph in (training.initialization, training.algorithm):
