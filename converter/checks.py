@@ -132,8 +132,9 @@ def _dispute(
     bare = claims.without(look().serialised())
     left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
     if settled is not None:
-        facts = Facts(lambda: settled.graph)
-        false = claims.contradicting(graph, settled.graph)
+        result = settled.graph
+        facts = Facts(lambda: result)
+        false = claims.contradicting(graph, result)
         for name in false:
             if contradicts(facts.type_of(name), source.type_of(name) or TypeProto()):
                 return [f"the type of {name!r} has changed"], settled

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 def leniently(serialised: bytes) -> GraphProto:
     """Returns the main graph of a view with every type that can be inferred, as it is where inference breaks off."""
+    model = ModelProto.FromString(serialised)
     try:
-        return onnx.shape_inference.infer_shapes(
-            ModelProto.FromString(serialised), check_type=False, strict_mode=False, data_prop=True
-        ).graph
+        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True).graph
     except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
-        return ModelProto.FromString(serialised).graph
+        graph: GraphProto = model.graph
+        return graph
 
 
 def settle(
@@ -68,7 +68,8 @@ def without(serialised: bytes, names: Container[str] | None = None) -> bytes:
     but those of operators that onnx does not know, of which nobody else tells anything. Dtypes of outputs stay."""
     model = ModelProto.FromString(serialised)
     _strip(model.graph, names)
-    return model.SerializeToString()
+    stripped: bytes = model.SerializeToString()
+    return stripped
 
 
 def _strip(graph: GraphProto, names: Container[str] | None) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
     from onnx_convert.operator_shapes import Call, Dims
+    from onnx_convert.propagation import Vector
 
 ALWAYS: Final = range(1, 1000)
 
@@ -106,7 +107,7 @@ def call_of(
     node: NodeProto,
     opset: int,
     type_of: Callable[[str], TypeProto | None],
-    elements: Callable[[str], operator_shapes.Vector | None],
+    elements: Callable[[str], Vector | None],
 ) -> Call:
     """Returns what an entry is asked with."""
     schema = opsets.schema_at(node.op_type, opset, opsets.normalise(node.domain))
@@ -117,12 +118,12 @@ def call_of(
 def shapes_of(entry: Entry, call: Call) -> list[Dims]:
     """Returns the dimensions of the outputs as the text of the operator gives them, None for an unknown rank."""
     if any(attribute.ref_attr_name for attribute in call.node.attribute):
-        return [None] * call.count
+        return [None] * call.outputs
     try:
         found = entry.shapes(call)
     except (IndexError, TypeError, ValueError, ZeroDivisionError):  # the node is not valid, as others will say
         found = []
-    return [*found, *[None] * (call.count - len(found))][: call.count]
+    return [*found, *[None] * (call.outputs - len(found))][: call.outputs]
 
 
 def dtype_of(node: NodeProto, index: int, opset: int, type_of: Callable[[str], TypeProto | None]) -> int:
@@ -181,7 +182,7 @@ def of_node(
     opset: int,
     found: dict[str, TypeProto],
     type_of: Callable[[str], TypeProto | None],
-    elements: Callable[[str], operator_shapes.Vector | None],
+    elements: Callable[[str], Vector | None],
 ) -> dict[str, TypeProto]:
     """Returns the types of the outputs of a single node, of which `found` is what inference says."""
     entry = entry_of(node.op_type, opsets.normalise(node.domain), opset)

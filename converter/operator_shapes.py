@@ -8,7 +8,8 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx_convert.attributes import given
-from onnx_convert.propagation import Size, dims_of, taken
+from onnx_convert.folding import taken
+from onnx_convert.propagation import Size, dims_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -35,7 +36,7 @@ class Call(NamedTuple):
         return given(self.node)
 
     @property
-    def count(self) -> int:
+    def outputs(self) -> int:
         """The number of outputs, those left out included."""
         return len(self.node.output)
 
@@ -71,7 +72,7 @@ def pool(call: Call) -> list[Dims]:
     x, options = call.dims(0), call.given
     kernel = options.get("kernel_shape", [])
     if x is None or len(x) != len(kernel) + 2:
-        return [None] * call.count
+        return [None] * call.outputs
     strides = options.get("strides") or [1] * len(kernel)
     dilations = options.get("dilations") or [1] * len(kernel)
     padded = options.get("auto_pad", "NOTSET") == "NOTSET"
@@ -88,7 +89,7 @@ def pool(call: Call) -> list[Dims]:
         extent = (kernel[axis] - 1) * dilations[axis] + 1
         windows = -(-(size + begin + end - extent) // stride) + 1
         y.append(windows - 1 if (windows - 1) * stride >= size + begin else windows)
-    return [[*y] for _ in range(call.count)]
+    return [[*y] for _ in range(call.outputs)]
 
 
 def stft(call: Call) -> list[Dims]:
@@ -150,7 +151,7 @@ def attention(call: Call) -> list[Dims]:
     elif rank == 3:
         y = [q[0], q[2], hidden]
     products: list[Size] = [q[0], q[1], q[2], present_k[2]]
-    return [y, present_k, present_v, products][: call.count]
+    return [y, present_k, present_v, products][: call.outputs]
 
 
 def _four(call: Call, index: int) -> list[Size]:

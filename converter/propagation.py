@@ -13,6 +13,7 @@ from onnx import TensorProto
 
 from onnx_convert import constants, opsets
 from onnx_convert.attributes import given
+from onnx_convert.folding import taken
 from onnx_convert.types import elements_of, size
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Size = int | str | None  # of a dimension: its number, the name of its symbol, o
 LONGEST: Final = 64  # elements: shapes and axes are short
 _DEPTH: Final = 100  # nodes from a value back to where it comes from
 _INTEGERS: Final = (TensorProto.INT32, TensorProto.INT64)
-_RANGE: Final = {TensorProto.INT32: 2**31, TensorProto.INT64: 2**63}
+_RANGE: Final[dict[int, int]] = {TensorProto.INT32: 2**31, TensorProto.INT64: 2**63}
 
 
 class Vector(NamedTuple):
@@ -175,19 +176,6 @@ def _gather(step: _Step) -> Vector | None:
     if numbers is None or not all(-count <= one < count for one in numbers):
         return Vector((None,) * len(chosen.sizes), chosen.scalar)
     return Vector(tuple(data.sizes[one] for one in numbers), chosen.scalar)
-
-
-def taken(count: int, start: int, end: int, step: int) -> range:
-    """Returns the indices that Slice takes of an axis of `count` elements. Unlike in Python, no start lies before the
-    first element: going back from before it, the first element is taken.
-
-    >>> list(taken(1, -3, -100, -1))
-    [0]
-    """
-    low, high = (-1, count - 1) if step < 0 else (0, count)
-    first = max(min(start + count * (start < 0), high), 0)
-    last = max(min(end + count * (end < 0), high), low)
-    return range(first, last, step) if count else range(0)
 
 
 def _slice(step: _Step) -> Vector | None:

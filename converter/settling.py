@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from onnx_convert.corrections import Entry
+    from onnx_convert.operator_shapes import Dims
 
 CUT: Final = "onnx_convert.cut"  # a domain and an operator that nobody knows
 _ROUNDS: Final = 8  # each of which settles at least the nodes that depend on none that is not settled
@@ -128,7 +129,8 @@ class _Frame:
         for values in (self.graph.output, self.graph.value_info):
             for value in values:
                 if value.name == name:
-                    return value.type
+                    kind: TypeProto = value.type
+                    return kind
         return None
 
 
@@ -159,7 +161,7 @@ class _Site:
     entry: Entry
     cut: bool = False
     said: dict[str, bytes] = field(default_factory=dict)  # what we stated of its outputs
-    claimed: dict[str, corrections.Dims] = field(default_factory=dict)  # what the model states of them
+    claimed: dict[str, Dims] = field(default_factory=dict)  # what the model states of them
 
 
 class _Desk:
@@ -285,7 +287,7 @@ class _Desk:
                 changed = True
         return changed
 
-    def _tell(self, site: _Site, index: int, kind: TypeProto | None, true: corrections.Dims, *, dry: bool) -> bool:
+    def _tell(self, site: _Site, index: int, kind: TypeProto | None, true: Dims, *, dry: bool) -> bool:
         """States what is known of an output, unless that is no more than what was found; whether it does."""
         frame, name = site.frame, site.node.output[index]
         dtype = kind.tensor_type.elem_type if kind is not None else 0
@@ -349,7 +351,7 @@ def _is_full(kind: TypeProto | None) -> bool:
     )
 
 
-def _contradicts(stated: corrections.Dims, true: corrections.Dims) -> bool:
+def _contradicts(stated: Dims, true: Dims) -> bool:
     if stated is None or true is None:
         return False
     if len(stated) != len(true):
@@ -357,14 +359,14 @@ def _contradicts(stated: corrections.Dims, true: corrections.Dims) -> bool:
     return any(isinstance(s, int) and isinstance(t, int) and s != t for s, t in zip(stated, true, strict=True))
 
 
-def _without_symbols(claimed: corrections.Dims, true: corrections.Dims) -> corrections.Dims:
+def _without_symbols(claimed: Dims, true: Dims) -> Dims:
     """What the model states of a node that was cut: symbols may come from the very inference that is wrong."""
     if claimed is None or true is None:
         return claimed
     return [size if isinstance(size, int) else None for size in claimed]
 
 
-def _says_more(wanted: corrections.Dims, dims: corrections.Dims) -> bool:
+def _says_more(wanted: Dims, dims: Dims) -> bool:
     if wanted is None:
         return False
     if dims is None or len(dims) != len(wanted):
