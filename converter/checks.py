@@ -77,21 +77,20 @@ def check(
         report.warnings.append(_LEFT_OUT.format(name))
     if known is None:
         return
-    raw = Facts(lambda: settled.raw)
+    graph, plain = settled.graph, settled.raw if settled.raw is not None else settled.graph
     outputs = {value.name for value in model.graph.output}
-    for name, by, before_type, found in _changed(settled.graph, rewrites, known):
-        if name in edit.graph.forgotten:
+    for name, by, before, found in _changed(graph, rewrites, known):
+        if name in edit.graph.forgotten or not contradicts(found, before):
             continue
-        wrong = contradicts(found, before_type)
-        if wrong and contradicts(found, source.type_of(name) or TypeProto()):
+        if contradicts(found, source.type_of(name) or TypeProto()):
             raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
-        if wrong:  # it was claimed, or followed from what was
-            report.warnings += map(_LEFT_OUT.format, claims.disown(edit.graph, {name}, settled.graph))
-        elif is_vaguer(found, before_type) and by.makes(name):
-            if contradicts(raw.type_of(name), before_type):
-                continue  # it would be true, but onnx's own check would not believe it
+        report.warnings += map(_LEFT_OUT.format, claims.disown(edit.graph, {name}, graph))  # or follows from a claim
+    true = Facts(lambda: graph)
+    for name, by, before, found in _changed(plain, rewrites, known):  # where onnx, too, shall know what was known
+        gone = name in edit.graph.forgotten or contradicts(found, before) or contradicts(true.type_of(name), before)
+        if not gone and is_vaguer(found, before) and by.makes(name):
             (edit.graph.refined if name in outputs else edit.graph.value_info).append(
-                ValueInfoProto(name=name, type=nameless(before_type))
+                ValueInfoProto(name=name, type=nameless(before))
             )
 
 
