@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from onnx import ModelProto
 
 import onnx_convert.adapters  # noqa: F401  (fills the registry when asked)
-from onnx_convert import checks, edits, irversion, modelfile, opsets, structure
+from onnx_convert import checks, edits, irversion, judgement, modelfile, opsets, structure
 from onnx_convert.carrier import Options
 from onnx_convert.conversion import Conversion
 from onnx_convert.errors import InternalError, InvalidModelError, RefusedError, UsageError
@@ -154,7 +154,9 @@ def inspect(
     try:
         where = _shown(model)
         stamps = Stamps(proto, where)
-        reach = _reach(proto, request, _reader(source), stamps, structure.examine(proto, where))
+        census = structure.examine(proto, where)
+        judgement.judge(proto, where)
+        reach = _reach(proto, request, _reader(source), stamps, census)
         description = describe.describe(proto, stamps.main, reach, where)
     finally:
         if source is not None:
@@ -184,6 +186,7 @@ def _plan(
     target = stamps.resolve(runtime.opsets_for(report.opsets_before) if runtime else request.to)
     report.opsets_after = {opsets.shown(d): target.get(d, version) for d, version in imports.items()}
     census = structure.examine(proto, where)
+    judgement.judge(proto, where)
     report.nodes_before = census.nodes
     moved, rising, keep = stamps.moves(target), stamps.rises(target), request.options.keep_functions
     ir_version = max(proto.ir_version, irversion.INPUTS_ONLY)

@@ -82,7 +82,7 @@ ROWS = (
     ("render", "render_explain"),
     ("api",),
     ("describe", "reach", "explain"),
-    ("planner", "checks", "conversion"),
+    ("planner", "checks", "conversion", "judgement"),
     ("engine", "leftovers", "targets", "structure", "irversion"),
     ("plugins",),
     ("carrier",),
