@@ -107,6 +107,9 @@ def _fault(case: _Case, opset: int, called: set[tuple[str, str]]) -> str:
     rule = legality.rule_of(operator, opset, domain)
     if rule is None:
         return ""  # it is refused by name
+    newest = legality.rule_of(operator, opsets.latest(domain), domain)
+    if rule.deprecated and newest is not None and not newest.deprecated:
+        rule = rule._replace(deprecated=False)  # that version was superseded, but it is what the stamp says
     finding = legality.check(case.node, rule, opset, lambda name: case.types.get(name, ""))
     return finding.reason if finding is not None else ""
 

@@ -91,7 +91,7 @@ class _Frame:
             self.facts = Facts(lambda: found, len(found.node))
         else:
             index, attribute, position = self.place
-            self.facts = self.parent.facts.child(index, attribute, position, len(self.parent.graph.node))
+            self.facts = self.parent.facts.child(index, attribute, position, len(self.graph.node))
         outer = self.parent.elements.of if self.parent is not None else _nothing
         self.elements = Elements(self._source, self.type_of, self.opset, outer)
 
