@@ -36,6 +36,8 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
     """The last axis needs nothing; another one is moved there by a Transpose, and back."""
     x, axis = node.input(0), node.attr("axis")
     rank = x.rank
+    if axis == -1:
+        return op.same(axis=-1 if rank is None else rank - 1)
     if rank is None:
         return _normalise_in_three_dimensions(node, op, axis)
     axis = node.axis(axis, rank)
@@ -49,8 +51,6 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
 def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
     """Whatever the rank: reshape to [before, axis, after], put the axis last, normalise rows, undo."""
     x = node.input(0)
-    if axis == -1:
-        return _normalise_rows(x, op)
     shape = op.Shape(x)
     blocks = reshape(op, x, three_dimensions(op, shape, axis))
     turned = op.Transpose(blocks, perm=[0, 2, 1])
