@@ -65,7 +65,9 @@ def judge(model: ModelProto, where: str) -> None:
     worst = next(case for key, case in cases.items() if key in faults)
     what = "1 node does" if len(lines) == 1 else f"{len(lines)} nodes do"
     stamp = f"{opsets.shown(opsets.normalise(worst.node.domain))} {worst.opset}"
-    raise InvalidModelError(f"{what} not fit {stamp}, its stamp: {shown}; {_fitting(cases, worst, called)}", where=where)
+    raise InvalidModelError(
+        f"{what} not fit {stamp}, its stamp: {shown}; {_fitting(cases, worst, called)}", where=where
+    )
 
 
 def _bodies(model: ModelProto) -> Iterator[tuple[GraphProto | FunctionProto, dict[str, int], dict[str, str]]]:
