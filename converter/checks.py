@@ -139,7 +139,7 @@ def _dispute(
                 return [f"the type of {name!r} has changed"], settled
         report.warnings += map(_LEFT_OUT.format, claims.disown(edit.graph, false, settled.graph))
         left, again = judge(look, settles=settles)
-        if left and claims.forget_all(edit.graph):
+        if again is None and claims.forget_all(edit.graph):
             report.warnings.append(f"stated types contradict the model and are left out: {left[0]}")
             left, again = judge(look, settles=settles)
         settled = again
