@@ -12,11 +12,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import GraphProto, ModelProto, helper
+from texts import model
 
 import onnx_convert
 from onnx_convert import claims, corrections, inference, opsets, propagation, settling
 from oracle import evaluate, feeds_for
-from texts import model
 
 Shape = list[int | str | None] | None
 
@@ -38,6 +38,8 @@ def ours(source: ModelProto) -> settling.Settled:
 
 
 class Fault(NamedTuple):
+    """A model, what onnx says of the dimensions of one of its values, and what is true."""
+
     name: str
     opsets: tuple[int, ...]
     graph: str
@@ -156,10 +158,10 @@ def test_a_function_says_nothing_of_what_may_be_wrong() -> None:
     ("graph", "opset", "shape"),
     [
         ("(float[A,B,C] x, int64[2] t) => (float[] y) { y = Reshape(x, t) }", 13, [None, None]),
-        ("(float[A,B,C] x) => (float[] y) <int64[1] i = {0}, int64[1] k = {-1}>"
-         " { s = Shape(x) b = Gather <axis=0> (s, i) t = Concat <axis=0> (b, k) y = Reshape(x, t) }", 12, ["A", None]),
-        ("(float[A,4,6] x) => (float[] y) <int64[1] i = {0}, int64[1] k = {-1}>"
-         " { s = Shape(x) b = Gather <axis=0> (s, i) t = Concat <axis=0> (b, k) y = Reshape(x, t) }", 12, ["A", 24]),
+        (("(float[A,B,C] x) => (float[] y) <int64[1] i = {0}, int64[1] k = {-1}>"
+         " { s = Shape(x) b = Gather <axis=0> (s, i) t = Concat <axis=0> (b, k) y = Reshape(x, t) }"), 12, ["A", None]),
+        (("(float[A,4,6] x) => (float[] y) <int64[1] i = {0}, int64[1] k = {-1}>"
+         " { s = Shape(x) b = Gather <axis=0> (s, i) t = Concat <axis=0> (b, k) y = Reshape(x, t) }"), 12, ["A", 24]),
         ("(float[2,3,4] x, int64[K] t) => (float[] y) { r = Reshape(x, t) y = Transpose <perm=[2,0,1]> (r) }", 12,
          [None, None, None]),
         ("(float[2,3] x, int64[3] t) => (float[] y) { y = Expand(x, t) }", 8, [None, 2, 3]),

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from texts import model
 
 from onnx_convert import folding
 from oracle import run
-from texts import model
 
 I64, I8, F32 = np.int64, np.int8, np.float32
 LOW = np.iinfo(I64).min

@@ -6,10 +6,10 @@ from __future__ import annotations
 import onnx
 import pytest
 from onnx import ModelProto, helper
+from texts import model
 
 import onnx_convert
 from onnx_convert import InvalidModelError
-from texts import model
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from texts import model
 @pytest.mark.parametrize("target", [17, 9, 21])
 def test_nodes_of_another_opset_than_the_stamp(graph: str, opset: int, why: str, target: int) -> None:
     for ask in (lambda m: onnx_convert.convert(m, to=target), onnx_convert.inspect):
-        with pytest.raises(InvalidModelError, match="not fit ai.onnx") as caught:
+        with pytest.raises(InvalidModelError, match=r"not fit ai\.onnx") as caught:
             ask(model(graph, opset))
         assert why in str(caught.value)
         assert caught.value.exit_code == 4
@@ -44,10 +44,10 @@ def test_all_misfits_are_listed() -> None:
 def test_misfits_in_subgraphs_and_functions() -> None:
     inner = "then_branch = t () => (float[2] a) { a = Squeeze <axes=[1]> (x) }, else_branch = e () => (float[2] b)"
     graph = f"(bool c, float[2,1] x) => (float[2] y) {{ y = If (c) <{inner} {{ b = Squeeze <axes=[1]> (x) }}> }}"
-    with pytest.raises(InvalidModelError, match="2 nodes do not fit ai.onnx 16"):
+    with pytest.raises(InvalidModelError, match=r"2 nodes do not fit ai\.onnx 16"):
         onnx_convert.convert(model(graph, 16), to=17)
     function = '<domain: "f", opset_import: ["": 16]> Old (a) => (b) { b = Squeeze <axes=[1]> (a) }'
-    with pytest.raises(InvalidModelError, match="1 node does not fit ai.onnx 16"):
+    with pytest.raises(InvalidModelError, match=r"1 node does not fit ai\.onnx 16"):
         onnx_convert.convert(model("(float[2,1] x) => (float[2] y) { y = f.Old(x) }", 12, function, f=1), to=11)
 
 
@@ -61,8 +61,10 @@ def test_a_version_that_was_superseded_fits_its_stamp() -> None:
 
 # ---- claims
 
-RESHAPED = """(float[A,8] x) => (float[P,Q] y) { s = Shape(x) z = Constant <value = int64 {0}> () d = Gather <axis=0> (s, z)
-    u = Unsqueeze <axes=[0]> (d) t = Constant <value = int64[2] {2,4}> () c = Concat <axis=0> (u, t) y = Reshape(x, c) }"""
+RESHAPED = """(float[A,8] x) => (float[P,Q] y) { s = Shape(x) z = Constant <value = int64 {0}> ()
+    d = Gather <axis=0> (s, z) u = Unsqueeze <axes=[0]> (d) t = Constant <value = int64[2] {2,4}> ()
+    c = Concat <axis=0> (u, t) y = Reshape(x, c) }"""
+THROUGH = RESHAPED.replace("y = Reshape(x, c)", "r = Reshape(x, c) y = Relu(r)").replace("P,Q", "P,Q,R")
 
 
 @pytest.mark.parametrize("target", [9, 11, 13, 14, 15, 21])
@@ -70,7 +72,9 @@ RESHAPED = """(float[A,8] x) => (float[P,Q] y) { s = Shape(x) z = Constant <valu
 def test_a_false_statement_of_a_rank_is_left_out(target: int, inner: bool) -> None:
     source = model(RESHAPED, 12)
     if inner:
-        source = model(RESHAPED.replace("y = Reshape(x, c)", "r = Reshape(x, c) y = Relu(r)").replace("P,Q", "P,Q,R"), 12)
+        source = model(
+            RESHAPED.replace("y = Reshape(x, c)", "r = Reshape(x, c) y = Relu(r)").replace("P,Q", "P,Q,R"), 12
+        )
         source.graph.value_info.append(helper.make_tensor_value_info("r", 1, ["P", "Q"]))
     conversion = onnx_convert.convert(source, to=target)
     name = "r" if inner else "y"

@@ -31,7 +31,7 @@ import onnx.shape_inference
 from onnx import GraphProto, ModelProto, helper
 
 from hunt.typing import TYPINGS, Single, Typed, fits, opsets_of, resized, singles, stated, varied
-from onnx_convert import claims, settling
+from onnx_convert import settling
 from onnx_convert.types import MADE_UP
 from oracle import evaluate
 
@@ -114,7 +114,7 @@ class Hunt:
 
     def note(self, single: Single, who: str, what: str, typing: str, evaluator: str) -> None:
         """Takes note of something false."""
-        kind = what.split(":")[0]
+        kind = what.split(":", maxsplit=1)[0]
         key = single.operator, who, kind
         if key in self.findings:
             self.findings[key].count += 1
@@ -197,8 +197,9 @@ def seeds(only: Iterable[str] = ()) -> list[Single]:
     import importlib
     import pkgutil
 
-    import boundaries
     from conformance import corpus
+
+    import boundaries
 
     found: list[Single] = []
     for _, table, _ in pkgutil.iter_modules(boundaries.__path__):
@@ -214,7 +215,7 @@ def seeds(only: Iterable[str] = ()) -> list[Single]:
             try:
                 pairs = zip(inputs, given, strict=True)
                 feeds = {value.name: corpus.deserialized(data, value.type) for value, data in pairs}
-            except Exception:  # noqa: S112 - a case that cannot be read teaches nothing
+            except Exception:
                 continue
             if all(isinstance(array, np.ndarray) for array in feeds.values()):
                 found += singles(model, feeds)
