@@ -15,8 +15,7 @@ import onnx_convert
 from onnx_convert.analysis import inference, partition, view
 from onnx_convert.analysis.view import View
 from onnx_convert.model import validation
-from onnx_convert.model.node_list import Chunk
-from onnx_convert.model.patch import GraphPatch
+from onnx_convert.model.node_list import Chunk, NewNodes, NodeList
 from onnx_convert.model.source import SourceModel
 from onnx_convert.planning import check
 
@@ -346,7 +345,8 @@ def test_no_new_value_has_a_name_of_which_a_type_is_stated(length: int, monkeypa
 
 def test_a_plan_adds_nothing_to_the_stretches_of_the_source() -> None:
     chunk = Chunk(0, ["x"], ["y"])
-    patch = GraphPatch(GraphProto(), [])
-    patch.begin(chunk)
-    patch.chunk.used.add("constant")
-    assert chunk.used == {"x"}
+    nodes = NodeList(GraphProto(), [chunk])
+    nodes.replace(NewNodes([NodeProto()]), ["constant"], ["z"])
+    assert nodes.chunks[0].used == {"x", "constant"}
+    assert nodes.chunks[0].made == {"y", "z"}
+    assert (chunk.used, chunk.made) == ({"x"}, {"y"})

@@ -115,7 +115,7 @@ def _fault(case: _Case, opset: int, called: set[tuple[str, str]]) -> str:
     newest = signatures.signature_of(operator, opsets.latest(domain), domain)
     if rule.deprecated and newest is not None and not newest.deprecated:
         rule = rule._replace(deprecated=False)  # that version was superseded, but it is what the stamp says
-    finding = legality.check(case.node, rule, opset, lambda name: case.types.get(name, ""))
+    finding = legality.check(case.node, rule, opset, lambda name: case.types.get(name, "")).finding
     return finding.reason if finding is not None else ""
 
 
