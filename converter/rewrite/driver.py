@@ -80,7 +80,12 @@ class Driver:
     @property
     def writes_simple_nodes(self) -> bool:
         """Whether all new nodes can be copied without a look into them."""
-        return self._legalizer.writes_simple_nodes
+        return all(opsets.is_simple(operator, domain) for domain, operator in self._legalizer.written)
+
+    @property
+    def written(self) -> AbstractSet[tuple[str, str]]:
+        """The operators of new nodes, by domain and name."""
+        return self._legalizer.written
 
     def inline(self, keys: Collection[FunctionKey]) -> None:
         """Puts functions in place of their calls, in the bodies that come from now on."""

@@ -86,7 +86,7 @@ class Legalizer:
         self._functions = functions
         self._inlined: set[FunctionKey] = set()
         self._replays = Replays()
-        self.writes_simple_nodes = True  # whether all new nodes can be copied without a look into them
+        self.written: set[tuple[str, str]] = set()  # the operators of new nodes, by domain and name
 
     def inline(self, keys: Collection[FunctionKey]) -> None:
         """Puts functions in place of their calls from now on."""
@@ -112,7 +112,7 @@ class Legalizer:
         scope.commit(draft)
         nodes, steps = rewriting.nodes, tuple(rewriting.steps)
         routes = [self.route_of_new(new) for new in nodes]
-        self.writes_simple_nodes &= all(opsets.is_simple(new.op_type, new.domain) for new in nodes)
+        self.written.update((new.domain, new.op_type) for new in nodes)
         # Types that cannot be inferred at the target are known from the way, which a replay does not go.
         if subject is not None and not rewriting.unknown and all(route.infers for route in routes):
             plain = all(route.is_plain for route in routes)
