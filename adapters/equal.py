@@ -7,16 +7,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.shapes import END, reshape
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import FIRST_FLOATS, STRING
+from onnx_convert.adapters.lib.shapes import END, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
-
-FLOATS: Final = tuple(map(dtype_number, ("float16", "float", "double")))
-STRING: Final = dtype_number("string")
 
 
 @downgrade("Equal", at=11)
@@ -27,7 +25,7 @@ def compare_floats_by_order(node: Node, op: Emitter) -> Value:
     """
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
-    if dtype not in FLOATS:
+    if dtype not in FIRST_FLOATS:
         return op.same()
     total = op.Add(a, b)
     ordered = op.Or(op.Less(total, op.const(1, dtype)), op.Greater(total, op.const(0, dtype)))

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import INT64, collapse, known_size, non_negative, restore, size_at
+from onnx_convert.adapters.lib.axes import from_the_front
+from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.shapes import collapse, known_size, non_negative, restore, size_at
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 
 @upgrade("Concat", at=4)
@@ -36,13 +38,9 @@ def concat_at_positive_axis(node: Node, op: Emitter) -> Value:
 
 
 @downgrade("Split", at=11)
-def split_at_positive_axis(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+def split_at_positive_axis(node: Node, op: Emitter) -> Outcome:
     """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
-    x, axis = node.input(0), node.attr("axis")
-    if axis >= 0 or x.rank is not None:
-        return _same(node, op, axis)
-    flat, before = collapse(op, x, -axis)
-    return tuple(restore(op, piece, before) for piece in op.sames(flat, axis=1))
+    return from_the_front(node, op, [node.attr("axis")], lambda x, axes: op.sames(x, axis=axes[0]))
 
 
 @downgrade("Compress", at=11)
@@ -67,16 +65,13 @@ def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
 
 
 @downgrade("Gather", at=11)
-def gather_from_the_beginning(node: Node, op: Emitter) -> Value:
+def gather_from_the_beginning(node: Node, op: Emitter) -> Outcome:
     """Axis and indices count from the beginning; indices that are computed are corrected when they are."""
-    x, axis = node.input(0), node.attr("axis")
+    axis = node.attr("axis")
     indices = _non_negative_indices(node, op, axis)
     if axis >= 0:
-        return op.same(x, indices)
-    if x.rank is not None:
-        return op.same(x, indices, axis=axis + x.rank)
-    flat, before = collapse(op, x, -axis)
-    return restore(op, op.same(flat, indices, axis=1), before)
+        return op.same(node.input(0), indices)
+    return from_the_front(node, op, [axis], lambda x, axes: op.same(x, indices, axis=axes[0]))
 
 
 def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
@@ -94,15 +89,12 @@ def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
 
 
 @downgrade("OneHot", at=11)
-def one_hot_at_positive_axis(node: Node, op: Emitter) -> Value:
+def one_hot_at_positive_axis(node: Node, op: Emitter) -> Outcome:
     """-1 always was the end; another negative axis counts from the end of the new rank."""
-    indices, axis = node.input(0), node.attr("axis")
+    axis, others = node.attr("axis"), node.inputs[1:]
     if axis >= -1:
         return op.same()
-    if indices.rank is not None:
-        return op.same(axis=axis + indices.rank + 1)
-    flat, before = collapse(op, indices, -axis - 1)
-    return restore(op, op.same(flat, *node.inputs[1:], axis=1), before)
+    return from_the_front(node, op, [axis], lambda x, axes: op.same(x, *others, axis=axes[0]), new=1)
 
 
 def _same(node: Node, op: Emitter, axis: int) -> Value:

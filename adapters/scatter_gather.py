@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import BOOL, INT64, count_up, part, reshape
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64
+from onnx_convert.adapters.lib.shapes import count_up, part, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.shapes import BOOL
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BOOL, STRING
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -28,7 +28,7 @@ def insert_and_erase(node: Node, op: Emitter) -> Value:
     dtype = kind.sequence_type.elem_type.tensor_type.elem_type
     if not dtype:
         node.refuse("the dtype of the elements is not known", "leave the Identity out", unknown=True)
-    element = op.const("" if dtype == dtype_number("string") else 0, dtype)
+    element = op.const("" if dtype == STRING else 0, dtype)
     return op.SequenceErase(op.SequenceInsert(sequence, element))
 
 

@@ -171,7 +171,7 @@ OPENERS = {"open", "read_bytes", "write_bytes", "read_text", "write_text", "load
 def test_only_storage_opens_files(path: Path) -> None:
     """Storage opens models; besides, the tables and compiled scripts of the packages themselves are read."""
     room = module_of(path).partition(".")[2]
-    if not room.startswith("storage.") and room not in ("target.runtimes", "adapters", "adapters.decompose.compiled"):
+    if not room.startswith("storage.") and room not in ("target.runtimes", "adapters", "adapters.lib.script"):
         assert not OPENERS & set(calls(parsed(path)))
 
 
@@ -184,7 +184,8 @@ def test_only_the_command_line_prints_and_exits(path: Path) -> None:
 # ---- adapters
 
 ADAPTERS = [decision for _, decision in registry.decisions() if isinstance(decision, Adapter)]
-FAMILIES = [path for path in (ROOT / "adapters").rglob("[!_]*.py") if path.parent.name != "scripts"]
+FAMILIES = [p for p in (ROOT / "adapters").rglob("[!_]*.py") if p.parent.name in ("adapters", "decompose", "tables")]
+LIBRARY = sorted((ROOT / "adapters" / "lib").glob("*.py"))
 OURS = [a for a in ADAPTERS if a.function.__module__.startswith("onnx_convert.adapters")]
 
 
@@ -200,12 +201,19 @@ def test_an_adapter_says_what_it_does(adapter: Adapter) -> None:
 
 @pytest.mark.parametrize("path", FAMILIES, ids=shown)
 def test_a_family_names_what_it_decides_in_quotes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By that it is found when somebody asks about an operator. The two tables are imported in any case."""
+    """By that it is found when somebody asks about an operator. The tables are imported in any case."""
     monkeypatch.setattr(registry, "_decisions", {})
     text = path.read_text(encoding="utf-8")
     exec(compile(text, path, "exec"), {"__name__": module_of(path)})
     missing = {operator for _, operator, _, _ in registry._decisions if f'"{operator}"' not in text}
-    assert not missing or path.stem in ("compatible", "dtypes")
+    assert not missing or path.parent.name == "tables"
+    assert registry._decisions or path.stem == "promotable"  # which has its own kind of entries
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=shown)
+def test_what_families_share_registers_nothing(path: Path) -> None:
+    registering = {"upgrade", "downgrade", "compatible", "impossible", "promotable"}
+    assert not registering & {name.rpartition(".")[2] for name in imports(parsed(path))}
 
 
 def test_no_adapter_file_is_left_out() -> None:

@@ -10,13 +10,13 @@ elements that are not 0, and OneHot makes a vector of each class.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.decompose.places import (
-    DOUBLE,
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, INT64, STRING
+from onnx_convert.adapters.lib.indices import (
     WRITTEN,
     at_least_one,
     column,
@@ -32,23 +32,10 @@ from onnx_convert.adapters.decompose.places import (
     vector,
     wide,
 )
-from onnx_convert.adapters.shapes import (
-    BOOL,
-    FLOAT,
-    INT64,
-    count_up,
-    known_size,
-    part,
-    product,
-    reshape,
-    size_along,
-    size_at,
-)
+from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape, size_along, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
-
-STRING: Final = dtype_number("string")
 
 
 @downgrade("Compress", at=9)

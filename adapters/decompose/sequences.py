@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
 from onnx_convert.adapter import canonical_domain, downgrade
-from onnx_convert.adapters.shapes import BOOL, INT64, known_size
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64
+from onnx_convert.adapters.lib.shapes import known_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable

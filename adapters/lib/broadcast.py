@@ -9,9 +9,9 @@ They are computed in double, the one dtype for that at every opset. All nodes ar
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import dtype_number
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from onnx_convert.adapter import Dim, Emitter, Shape, Value
 
     Counts = Sequence[int | None]  # how often each axis is repeated; None: only the run tells
-
-DOUBLE: Final = dtype_number("double")
-INT64: Final = dtype_number("int64")
 
 
 # ---- what is known beforehand

@@ -9,18 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx import TypeProto  # noqa: TID251  (the type of what a subgraph takes)
-
-from onnx_convert.adapter import dtype_number
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT64
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Dim, Emitter, Value
+    from onnx_convert.adapter import Emitter, Value
 
 END: Final = 2**31 - 1
-BOOL: Final = dtype_number("bool")
-INT64: Final = dtype_number("int64")
-FLOAT: Final = dtype_number("float")
-DOUBLE: Final = dtype_number("double")
 
 
 def part(op: Emitter, vector: Value, start: int, end: int = END) -> Value:
@@ -163,25 +157,3 @@ def at_least_zero(op: Emitter, integers: Value) -> Value:
     """int64 values, 0 for those below it. Exact at every opset, as `non_negative` is."""
     positive = op.at(7).Greater(op.Cast(integers, to=FLOAT), op.const(0, FLOAT))
     return op.at(7).Mul(integers, op.Cast(positive, to=INT64))
-
-
-# ---- dtypes
-
-
-def cast(op: Emitter, x: Value, to: int) -> Value:
-    """A value in a dtype; itself if it is known to have it."""
-    return x if x.dtype == to else op.Cast(x, to=to)
-
-
-def working_dtype(*dtypes: int) -> int:
-    """The dtype to compute in: double if one of these is, else float, which float16 and bfloat16 become."""
-    return DOUBLE if DOUBLE in dtypes else FLOAT
-
-
-def tensor_type(dtype: int, *sizes: Dim) -> TypeProto:
-    """The type of a tensor with these dimensions, for an input of a subgraph; only numbers among them are stated."""
-    kind = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
-    kind.tensor_type.shape.SetInParent()
-    for size in sizes:
-        kind.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
-    return kind

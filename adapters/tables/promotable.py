@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators do to values, which decides the dtypes that can carry others through them (see `casts`)."""
+"""What operators do to values, which decides the dtypes that can carry others through them (see `promotion`)."""
 
 from __future__ import annotations
 

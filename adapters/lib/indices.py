@@ -10,14 +10,11 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy
-from onnx import TypeProto  # noqa: TID251  (the type of what a Loop carries)
 
-from onnx_convert.adapter import dtype_number
-from onnx_convert.adapters.shapes import (
-    BOOL,
+from onnx_convert.adapters.lib.bodies import tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.lib.shapes import (
     END,
-    FLOAT,
-    INT64,
     are_zero,
     count_up,
     known_size,
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
     from onnx_convert.adapter import Dim, Emitter, Value
 
-DOUBLE: Final = dtype_number("double")
 WRITTEN: Final = 1024  # elements that are written as a constant
 
 
@@ -121,13 +117,11 @@ def from_the_start(op: Emitter, indices: Value, size: Value) -> Value:
 def loop(op: Emitter, count: Value, start: Value, step: Callable[..., tuple[Value, Value]]) -> Value:
     """What a Loop makes in as many steps: `step` takes the number of the step and a vector of one element, which is
     `start` at first, and returns what the next step takes, and an element of the vector that comes out."""
-    one = TypeProto(tensor_type=TypeProto.Tensor(elem_type=start.dtype))
-    one.tensor_type.shape.dim.add(dim_value=1)
 
     def build(inner: Emitter, number: Value, going: Value, state: Value) -> tuple[Value, ...]:
         return going, *step(inner, number, state)
 
-    body = op.graph("step", [INT64, BOOL, one], build)
+    body = op.graph("step", [INT64, BOOL, tensor_type(start.dtype or INT64, 1)], build)
     made = op.node("Loop", scalar(op, count), op.const(True, BOOL), start, outputs=2, body=body)[1]
     return op.at(10).Squeeze(made, axes=[1])
 
