@@ -210,6 +210,16 @@ def test_a_family_names_what_it_decides_in_quotes(path: Path, monkeypatch: pytes
     assert registry._decisions or path.stem == "promotable"  # which has its own kind of entries
 
 
+def test_an_operator_is_told_in_one_family() -> None:
+    """Its whole history stands in one file; only what replaces it where it is missing lies in decompose."""
+    families: dict[tuple[str, str], set[str]] = {}
+    for adapter in OURS:
+        module = adapter.function.__module__.removeprefix("onnx_convert.adapters.")
+        if not module.startswith("decompose."):
+            families.setdefault((adapter.domain, adapter.operator), set()).add(module)
+    assert {operator: told for operator, told in families.items() if len(told) > 1} == {}
+
+
 @pytest.mark.parametrize("path", LIBRARY, ids=shown)
 def test_what_families_share_registers_nothing(path: Path) -> None:
     registering = {"upgrade", "downgrade", "compatible", "impossible", "promotable"}

@@ -4,15 +4,22 @@
 6: below, Add, Sub, Mul and Div have `consumed_inputs`, a hint about memory.
 7: below, shapes are equal, or `broadcast` is 1: then B has one element, or its shape is a contiguous block of A's that
 begins at `axis` (default: that ends where A's ends); A is never stretched. From 7 on both are stretched as in numpy.
+11: below, Equal takes bool, int32 and int64 only.
+12: below, base and exponent of Pow have one dtype, a float.
+15: below, the exponent of Pow is no bfloat16.
+19: below, Equal does not take strings.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from onnx_convert.adapter import downgrade, upgrade
+import numpy
+
+from onnx_convert.adapter import downgrade, dtype_name, upgrade
 from onnx_convert.adapters.lib.broadcast import is_single, padded, rank_of, same_shape, stretched
-from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FIRST_FLOATS, FLOAT, INT64, STRING
+from onnx_convert.adapters.lib.shapes import END, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Dim, Emitter, Node, Shape, Value
@@ -140,3 +147,89 @@ def _fitted(op: Emitter, a: Value, b: Value, span: tuple[int, int], operator: st
     outer = [axis - rank + own for axis in range(rank - own, rank) if not start <= axis < stop]
     inner = op.Squeeze(b, axes=outer) if outer else b
     return op.same(a, inner, operator=operator, broadcast=1, axis=start if stop < rank else None)
+
+
+# ---- Equal, by dtype
+
+
+@downgrade("Equal", at=11)
+def compare_floats_by_order(node: Node, op: Emitter) -> Value:
+    """Floats are equal if none is less or greater and none is NaN.
+
+    The sum shows a NaN in either of them. It is one for opposite infinities too, which are not equal anyway.
+    """
+    a, b = node.input(0), node.input(1)
+    dtype = a.dtype or b.dtype or node.dtype(0)
+    if dtype not in FIRST_FLOATS:
+        return op.same()
+    total = op.Add(a, b)
+    ordered = op.Or(op.Less(total, op.const(1, dtype)), op.Greater(total, op.const(0, dtype)))
+    return op.And(ordered, op.Not(op.Or(op.Less(a, b), op.Greater(a, b))))
+
+
+@downgrade("Equal", at=19)
+def compare_strings_by_rank(node: Node, op: Emitter) -> Value:
+    """Strings are numbered in one Unique of both inputs, and the numbers compared."""
+    a, b = node.input(0), node.input(1)
+    if STRING not in (a.dtype, b.dtype):
+        return op.same()
+    flat_a, flat_b = _as_vector(op, a), _as_vector(op, b)
+    number = op.node("Unique", op.Concat(flat_a, flat_b, axis=0), outputs=3)[2]
+    border = op.Shape(flat_a)
+    first = op.Slice(number, op.const([0]), border)
+    second = op.Slice(number, border, op.const([END]))
+    return op.same(_in_shape_of(op, first, a), _in_shape_of(op, second, b))
+
+
+def _as_vector(op: Emitter, x: Value) -> Value:
+    return x if x.rank == 1 else op.Reshape(x, op.const([-1]))
+
+
+def _in_shape_of(op: Emitter, flat: Value, x: Value) -> Value:
+    """The elements in the shape of another value."""
+    if x.rank == 1:
+        return flat
+    shape = x.shape
+    if shape is not None and all(isinstance(dim, int) and dim for dim in shape):
+        return op.Reshape(flat, op.const(shape))
+    return reshape(op, flat, op.Shape(x))
+
+
+# ---- Pow, whose base and exponent differ in dtype
+
+# The dtypes whose every value a base's dtype holds, and the base's dtype as numpy calls it.
+_HELD: Final = {
+    "float16": ("float16", "int8 uint8"),
+    "float": ("float32", "int8 uint8 int16 uint16 float16 bfloat16"),
+    "double": ("float64", "int8 uint8 int16 uint16 int32 uint32 float16 bfloat16 float"),
+    "int32": ("int32", "int8 uint8 int16 uint16"),
+    "int64": ("int64", "int8 uint8 int16 uint16 int32 uint32"),
+}
+
+
+@downgrade("Pow", at=15)
+def widen_exponent(node: Node, op: Emitter) -> Value:
+    """An exponent of bfloat16 becomes one of float, which holds all its values."""
+    exponent = node.input(1)
+    return op.same(node.input(0), op.Cast(exponent, to=FLOAT)) if exponent.dtype == BFLOAT16 else op.same()
+
+
+@downgrade("Pow", at=12)
+def cast_exponent_to_base(node: Node, op: Emitter) -> Value:
+    """The exponent gets the dtype of the base, which is right where that holds its values."""
+    base, exponent = node.input(0), node.input(1)
+    if base.dtype is None or exponent.dtype is None or base.dtype == exponent.dtype:
+        return op.same()
+    name = dtype_name(base.dtype)
+    spelled, held = _HELD.get(name, ("", ""))
+    constant = exponent.constant
+    if spelled and constant is not None and _survives(constant, spelled):
+        return op.same(base, op.const(constant, base.dtype))
+    if dtype_name(exponent.dtype) not in held.split():
+        op.conditional(f"every exponent is a value of {name}")
+    return op.same(base, op.Cast(exponent, to=base.dtype))
+
+
+def _survives(exponents: numpy.ndarray[Any, Any], dtype: str) -> bool:
+    with numpy.errstate(all="ignore"):
+        return bool((exponents.astype(dtype).astype(exponents.dtype) == exponents).all())
