@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from real.moving import LANDMARKS, newest
 
 Growth = dict[tuple[str, int, int], dict[int, str]]

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import onnx
 import pytest
+from real.moving import LANDMARKS, Feeds, count_nodes, move, newest, session
 
 import onnx_convert
 from oracle import compare, opset_of
-from real.moving import LANDMARKS, Feeds, count_nodes, move, newest, session
 
 if TYPE_CHECKING:
     from real.conftest import Growth

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from real.moving import LANDMARKS, check, newest, session
 
 from oracle import opset_of
-from real.moving import LANDMARKS, check, newest, session
 
 pytestmark = pytest.mark.real
 
