@@ -255,7 +255,7 @@ def test_conversion_is_what_convert_returns() -> None:
 def modules_after(code: str) -> set[str]:
     """The modules that a fresh Python has imported after some code."""
     code = f"import sys\n{code}\nprint(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "helpers")}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, env=environment
     )

@@ -26,6 +26,12 @@ def model(graph: str, opset: int, *functions: str, ir: int | None = None, **doma
     return onnx.parser.parse_model("\n".join([header, f"g {graph}", *functions]))
 
 
+def function(body: str, opset: int = 12, name: str = "F", attributes: str = "", calls: str = "") -> str:
+    """Returns the text of a function of domain f, from x to y, for `model`."""
+    imports = f'"" : {opset}' + (f', "{calls}" : 1' if calls else "")
+    return f'<domain: "f", opset_import: [{imports}]> {name} {attributes} (x) => (y) {{ {body} }}'
+
+
 def with_names(model: ModelProto, *names: str) -> ModelProto:
     """The model itself, all nodes named in order, subgraphs after their node; `Relu_0` and so on by default."""
     nodes = list(all_nodes(model))

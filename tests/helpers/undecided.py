@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The crossings that nobody has decided yet, so that a node which needs one is refused. The list may only shrink.
 
-`python tests/undecided.py` writes `UNDECIDED` in this file anew from the installed onnx and the table of decisions.
-Use the newest onnx for it; with an older one, the boundaries that it does not know fall out.
+`python tests/helpers/undecided.py` writes `UNDECIDED` in this file anew from the installed onnx and the table of
+decisions. Use the newest onnx for it; with an older one, the boundaries that it does not know fall out.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from real.moving import LANDMARKS, newest
+from real.moving import LANDMARKS, Growth, newest
 
-Growth = dict[tuple[str, int, int], dict[int, str]]
 GROWTH = pytest.StashKey[Growth]()
 
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from real.moving import LANDMARKS, Feeds, count_nodes, move, newest, session
+from real.moving import LANDMARKS, Feeds, Growth, count_nodes, move, newest, session
 
 import onnx_convert
 from oracle import compare, opset_of
-
-if TYPE_CHECKING:
-    from real.conftest import Growth
 
 pytestmark = pytest.mark.real
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import onnx.defs
 import pytest
+from schemas import arity, attributes, structural_differences, types
 from undecided import every_crossing, format_undecided, listed_undecided, undecided
 
 import onnx_convert.adapters.tables.compatible
@@ -97,52 +98,6 @@ def schemas(key: Key) -> tuple[OpSchema, OpSchema]:
     domain, operator, boundary, direction = key
     pair = (onnx.defs.get_schema(operator, boundary - 1, domain), onnx.defs.get_schema(operator, boundary, domain))
     return pair if direction == UP else pair[::-1]
-
-
-def attributes(schema: OpSchema) -> dict[str, tuple[object, ...]]:
-    """Per attribute: kind, required or not, default as bytes."""
-    return {
-        name: (attribute.type, attribute.required, attribute.default_value.SerializeToString())
-        for name, attribute in schema.attributes.items()
-    }
-
-
-def parameters(formal: Parameters) -> list[tuple[object, ...]]:
-    return [(one.name, one.option, one.is_homogeneous, one.min_arity) for one in formal]
-
-
-def types(schema: OpSchema) -> dict[str, frozenset[str]]:
-    """The dtypes of each input and output (from the constraints: the list of the parameter is broken in onnx 1.20)."""
-    allowed = {one.type_param_str: frozenset(one.allowed_type_strs) for one in schema.type_constraints}
-    return {one.name: allowed.get(one.type_str, frozenset([one.type_str])) for one in (*schema.inputs, *schema.outputs)}
-
-
-def arity(schema: OpSchema) -> tuple[int, ...]:
-    return schema.min_input, schema.max_input, schema.min_output, schema.max_output
-
-
-def structural_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    """Everything but types and wording in which two versions differ, for people."""
-    before, after = attributes(old), attributes(new)
-    for name in sorted(before.keys() | after.keys()):
-        if before.get(name) != after.get(name):
-            yield f"attribute {name}: {before.get(name, 'absent')} -> {after.get(name, 'absent')}"
-    for what in ("inputs", "outputs"):
-        if parameters(getattr(old, what)) != parameters(getattr(new, what)):
-            yield f"{what}: {parameters(getattr(old, what))} -> {parameters(getattr(new, what))}"
-    if arity(old) != arity(new):
-        yield f"arity: {arity(old)} -> {arity(new)}"
-    if old.deprecated != new.deprecated:
-        yield f"deprecated: {old.deprecated} -> {new.deprecated}"
-
-
-def type_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    """The dtypes that two versions do not share, for people."""
-    before, after = types(old), types(new)
-    for name in sorted(before.keys() & after.keys()):
-        lost, gained = sorted(before[name] - after[name]), sorted(after[name] - before[name])
-        if lost or gained:
-            yield f"types of {name}: lost {lost or 'none'}, gained {gained or 'none'}"
 
 
 def to_do(key: Key) -> str:
@@ -305,7 +260,7 @@ def test_every_crossing_is_decided_or_listed() -> None:
 
 def test_the_list_of_the_undecided_only_shrinks() -> None:
     settled = sorted(filter(is_within_reach, listed_undecided() - undecided()))
-    assert not settled, f"decided, but still in tests/undecided.py: {', '.join(map(shown, settled))}"
+    assert not settled, f"decided, but still in tests/helpers/undecided.py: {', '.join(map(shown, settled))}"
 
 
 def test_the_list_of_the_undecided_reads_as_it_is_written() -> None:

@@ -15,6 +15,9 @@ from onnx import TensorProto, helper
 import onnx_convert
 from oracle import all_nodes, compare
 
+# For a model, its opset and its number of nodes: the number of nodes at each target that was reached.
+Growth = dict[tuple[str, int, int], dict[int, str]]
+
 # Opsets at which some runtime stopped.
 LANDMARKS = (17, 15, 13, 12, 11, 9)
 

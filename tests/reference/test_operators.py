@@ -1,28 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is told of operators without a model, and that it is true of what conversions do.
-
-`python tests/test_explain.py` writes the coverage in README.md anew, from the table of decisions. Use the
-newest onnx for it.
-"""
+"""What is told of operators without a model, and that it is true of what conversions do."""
 
 from __future__ import annotations
 
-import importlib
 import json
-import pkgutil
-import re
 from functools import lru_cache
-from pathlib import Path
 
 import onnx
 import pytest
 from click.testing import CliRunner
-from test_compatible import structural_differences, type_differences
+from readme_coverage import BEGIN, END, README, documented, up_to_date
+from schemas import structural_differences, type_differences
 from undecided import every_crossing
 
-import boundaries
 import onnx_convert
-from boundaries.rows import Row
+from boundaries.tables import rows
 from onnx_convert.cli import operator_tables, tables
 from onnx_convert.cli.main import main
 from onnx_convert.errors import UsageError
@@ -33,8 +25,6 @@ from onnx_convert.spec import opsets
 from onnx_convert.spec.opsets import DOWN, UP
 from onnx_convert.spec.schema_diff import differences
 
-README = Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->"
 NEWEST = opsets.latest()
 
 
@@ -185,10 +175,8 @@ def test_a_difference_of_schemas_is_told_and_no_other() -> None:
 
 def test_forms_are_those_that_conversions_declare() -> None:
     """Every step of every row of the tables: what it declared stands in the explanation."""
-    modules = [name for _, name, _ in pkgutil.iter_modules(boundaries.__path__) if name.startswith("table_")]
-    rows: list[Row] = [row for name in modules for row in importlib.import_module(f"boundaries.{name}").ROWS]
     seen: set[tuple[str, str]] = set()
-    for row in rows:
+    for row in rows():
         if max(row.source, row.target) > NEWEST:
             continue
         try:
@@ -268,24 +256,11 @@ def test_marks() -> None:
     assert operator_tables.marks(crossings) == "6-x 11=~ 13~?"
 
 
-def up_to_date(readme: str) -> str:
-    """README.md with the coverage as it is now."""
-    before, _, rest = readme.partition(BEGIN)
-    return before + BEGIN + "\n" + operator_tables.coverage_markdown(coverage()) + "\n" + END + rest.partition(END)[2]
-
-
-def documented() -> int:
-    """The opset that the README tells of."""
-    found = re.search(r"Up to ai\.onnx (\d+),", README.read_text(encoding="utf-8"))
-    assert found is not None
-    return int(found[1])
-
-
 @pytest.mark.skipif(documented() > NEWEST, reason="the README tells of a newer onnx than is installed")
 def test_the_readme_tells_the_coverage() -> None:
     readme = README.read_text(encoding="utf-8")
     assert readme.count(BEGIN) == readme.count(END) == 1
-    assert readme == up_to_date(readme), "run `python tests/test_explain.py` with the newest onnx"
+    assert readme == up_to_date(readme), "run `python tests/helpers/readme_coverage.py` with the newest onnx"
 
 
 # ---- the command line
@@ -320,7 +295,3 @@ def test_an_unknown_operator_ends_with_2(more: list[str]) -> None:
     assert done.stderr.startswith("error: no operator 'Sofmax' is known; did you mean Softmax")
     assert done.stderr.count("\n") == 1
     assert done.stdout == "" or json.loads(done.stdout)["status"] == "error"
-
-
-if __name__ == "__main__":
-    README.write_text(up_to_date(README.read_text(encoding="utf-8")), encoding="utf-8")
