@@ -19,7 +19,8 @@ import numpy
 from onnx_convert.adapter import downgrade, dtype_name, upgrade
 from onnx_convert.adapters.lib.broadcast import is_single, padded, rank_of, same_shape, stretched
 from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FIRST_FLOATS, FLOAT, INT64, STRING
-from onnx_convert.adapters.lib.shapes import END, reshape
+from onnx_convert.adapters.lib.indices import flat, like
+from onnx_convert.adapters.lib.shapes import END
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Dim, Emitter, Node, Shape, Value
@@ -173,26 +174,12 @@ def compare_strings_by_rank(node: Node, op: Emitter) -> Value:
     a, b = node.input(0), node.input(1)
     if STRING not in (a.dtype, b.dtype):
         return op.same()
-    flat_a, flat_b = _as_vector(op, a), _as_vector(op, b)
+    flat_a, flat_b = flat(op, a), flat(op, b)
     number = op.node("Unique", op.Concat(flat_a, flat_b, axis=0), outputs=3)[2]
     border = op.Shape(flat_a)
     first = op.Slice(number, op.const([0]), border)
     second = op.Slice(number, border, op.const([END]))
-    return op.same(_in_shape_of(op, first, a), _in_shape_of(op, second, b))
-
-
-def _as_vector(op: Emitter, x: Value) -> Value:
-    return x if x.rank == 1 else op.Reshape(x, op.const([-1]))
-
-
-def _in_shape_of(op: Emitter, flat: Value, x: Value) -> Value:
-    """The elements in the shape of another value."""
-    if x.rank == 1:
-        return flat
-    shape = x.shape
-    if shape is not None and all(isinstance(dim, int) and dim for dim in shape):
-        return op.Reshape(flat, op.const(shape))
-    return reshape(op, flat, op.Shape(x))
+    return op.same(like(op, first, a), like(op, second, b))
 
 
 # ---- Pow, whose base and exponent differ in dtype

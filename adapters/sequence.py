@@ -39,11 +39,11 @@ def make_the_optional_again(node: Node, op: Emitter) -> Value:
     kind = optional.type
     if kind is None or not kind.HasField("optional_type"):
         return op.same()
-    maker = optional.producer
-    if maker is None or maker.operator != "Optional" or maker.domain:
+    producer = optional.producer
+    if producer is None or producer.operator != "Optional" or producer.domain:
         node.refuse("its input is an optional, which Identity takes from opset 16 on", "leave the Identity out")
-    values = [value for value in maker.inputs if value]
-    return op.Optional(*values, **{attribute.name: attribute for attribute in maker.proto.attribute})
+    values = [value for value in producer.inputs if value]
+    return op.Optional(*values, **{attribute.name: attribute for attribute in producer.proto.attribute})
 
 
 @downgrade("OptionalGetElement", at=18)
