@@ -54,14 +54,14 @@ def judge(model: ModelProto, where: str) -> None:
     faults = {key: fault for key, case in cases.items() if (fault := _fault(case, case.opset, called))}
     if not faults:
         return
-    lines = []
+    lines: list[str] = []
     for number, (body, _, types) in enumerate(_bodies(model)):
         for node in _nodes(body):
             known = tuple([types.get(name, "") for name in node.input])
             names = tuple([attribute.name for attribute in node.attribute])
-            fault = faults.get((number, _Kind(node.domain, node.op_type, names, len(node.output), known)))
-            if fault:
-                lines.append(f"{node.op_type} {name_of(node)!r} ({fault})")
+            why = faults.get((number, _Kind(node.domain, node.op_type, names, len(node.output), known)))
+            if why:
+                lines.append(f"{node.op_type} {name_of(node)!r} ({why})")
     shown = ", ".join(lines[:_LISTED]) + (f" and {len(lines) - _LISTED} more" if len(lines) > _LISTED else "")
     worst = next(case for key, case in cases.items() if key in faults)
     what = "1 node does" if len(lines) == 1 else f"{len(lines)} nodes do"
