@@ -19,7 +19,7 @@ from onnx import GraphProto, ModelProto, NodeProto
 import onnx_convert
 from boundaries.rows import KEEPS, REFUSES, REWRITES, Row
 from boundaries.variants import VARIANTS, Case
-from onnx_convert import claims, settling
+from onnx_convert.analysis import claims, settling
 from oracle import all_nodes, compare, evaluate, is_inferable, one_spelling, opset_of, validate
 
 NEWEST = onnx.defs.onnx_opset_version()

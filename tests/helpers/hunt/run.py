@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hunts for what onnx's inference says although it is not so, and tells whether `corrections` puts it right.
 
-usage: PYTHONPATH=tests python -m hunt.run [--seconds 600] [--seed 0] [--only Operator ...] [-v]
+usage: PYTHONPATH=tests/helpers python -m hunt.run [--seconds 600] [--seed 0] [--only Operator ...] [-v]
 
 Nodes are taken from onnx's own test cases and from the rows of the boundaries, at every version of their operators,
 with attributes and optional inputs less, sizes of 0 and 1, and with the types of their inputs stated in several ways.
@@ -194,19 +194,14 @@ def _false(graph: GraphProto, values: dict[str, Any], sizes: dict[str, int]) -> 
 
 def seeds(only: Iterable[str] = ()) -> list[Single]:
     """The nodes of onnx's own cases and of the boundaries' rows."""
-    import importlib
-    import pkgutil
-
     from conformance import corpus
 
-    import boundaries
+    from boundaries import tables
 
     found: list[Single] = []
-    for _, table, _ in pkgutil.iter_modules(boundaries.__path__):
-        if table.startswith("table_"):
-            for row in importlib.import_module(f"boundaries.{table}").ROWS:
-                if row.source <= onnx.defs.onnx_opset_version():
-                    found += singles(row.model, row.inputs)
+    for row in tables.rows():
+        if row.source <= onnx.defs.onnx_opset_version():
+            found += singles(row.model, row.inputs)
     for case in corpus.collect(wheels=False):
         model = case.load()
         filled = {tensor.name for tensor in model.graph.initializer}
