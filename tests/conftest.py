@@ -18,9 +18,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Makes a test of each row and variant for a test that `boundaries.each_of` made."""
-    from boundaries.runner import parameters  # after the rewriting of its assertions is asked for
-
     mark = metafunc.definition.get_closest_marker("rows")
     if mark is not None:
+        from boundaries.runner import parameters  # after the rewriting of its assertions is asked for
+
         every = metafunc.config.getoption("--all-variants")
         metafunc.parametrize(("row", "variant"), list(parameters(*mark.args, every_variant=every)))

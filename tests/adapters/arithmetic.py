@@ -24,13 +24,12 @@ def mod(dtype: str, attributes: str = "") -> str:
 
 
 STRETCHED = "(float[2,1] a, float[3] b) => (float[2,3] y) { y = Mod(a, b) }"
-PARTS = ["Mod", "Sign", "Sign", "Mul", "Less", "Add", "Where", "Abs", "Mul"]
 
 MODS: list[Row] = [
     rewrites("Mod of floats", 28, 27, mod("float"), feeds=PAIRS, options={"exact": True}),
     rewrites("Mod of floats", 28, 11, mod("float"), feeds=PAIRS),
     rewrites("Mod of double", 28, 13, mod("double"), feeds=PAIRS, options={"exact": True}),
-    rewrites("Mod of floats that chunk", 28, 24, STRETCHED, into=PARTS),
+    rewrites("Mod of floats that chunk", 28, 24, STRETCHED, nodes=9),
     rewrites("Mod of a scalar", 28, 27, "(float a, float b) => (float y) { y = Mod(a, b) }"),
     rewrites("Mod of nothing", 28, 27, "(float[N] a, float[1] b) => (float[N] y) { y = Mod(a, b) }", dims={"N": 0}),
     keeps("Mod of floats as in C", 28, 10, mod("float", "<fmod=1>")),

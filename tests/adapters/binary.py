@@ -27,7 +27,7 @@ def _shape(sizes: str) -> str:
 
 
 def binary(operator: str, a: str, b: str, y: str, attributes: str = "") -> str:
-    """A graph of one binary operator; a, b and y are sizes, such as "2,3", with "" for a scalar."""
+    """Returns a graph of one binary operator; a, b and y are sizes, such as "2,3", with "" for a scalar."""
     dtype = "bool" if operator in LOGICAL else "int64" if operator == "Equal" else "float"
     result = "float" if operator in ARITHMETIC else "bool"
     written = f"<{attributes}>" if attributes else ""
@@ -232,7 +232,6 @@ SPECIAL = {
     "b": [nan, inf, inf, -0.0, 0.0, 1.0, 0.25, nan, 3.0, -inf],
 }
 TEXTS = {"a": [["x", "y", "zz"], ["", "ü", "x"]], "b": [["x"], [""]]}
-BY_ORDER = ["Add", "Less", "Greater", "Or", "Less", "Greater", "Or", "Not", "And"]
 
 
 def _equal(a: str, b: str, y: str) -> str:
@@ -240,17 +239,17 @@ def _equal(a: str, b: str, y: str) -> str:
 
 
 EQUAL: list[Row] = [
-    rewrites("Equal of floats", 11, 10, _equal("float[10]", "float[10]", "[10]"), into=BY_ORDER, feeds=SPECIAL),
-    rewrites("Equal of floats", 13, 7, _equal("float[10]", "float[10]", "[10]"), into=BY_ORDER, feeds=SPECIAL),
-    rewrites("Equal of floats", 19, 6, _equal("float[10]", "float[10]", "[10]"), into=BY_ORDER, feeds=SPECIAL),
+    rewrites("Equal of floats", 11, 10, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
+    rewrites("Equal of floats", 13, 7, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
+    rewrites("Equal of floats", 19, 6, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
     rewrites(
         "Equal of floats", 11, 1, _equal("float[10]", "float[10]", "[10]"), feeds=SPECIAL, may_refuse={"dims": "shape"}
     ),
-    rewrites("Equal of double", 11, 7, _equal("double[10]", "double[10]", "[10]"), into=BY_ORDER, feeds=SPECIAL),
-    rewrites("Equal of floats that chunk", 11, 7, _equal("float[2,1]", "float[3]", "[2,3]"), into=BY_ORDER),
+    rewrites("Equal of double", 11, 7, _equal("double[10]", "double[10]", "[10]"), nodes=9, feeds=SPECIAL),
+    rewrites("Equal of floats that chunk", 11, 7, _equal("float[2,1]", "float[3]", "[2,3]"), nodes=9),
     rewrites("Equal of floats that chunk", 11, 6, _equal("float[2,1]", "float[3]", "[2,3]")),
     rewrites("Equal of no floats", 11, 7, _equal("float[N]", "float[1]", "[N]"), dims={"N": 0}),
-    rewrites("Equal of scalars", 11, 7, _equal("float", "float", ""), into=BY_ORDER),
+    rewrites("Equal of scalars", 11, 7, _equal("float", "float", ""), nodes=9),
     *(keeps(f"Equal of {t}", 19, 7, _equal(f"{t}[3]", f"{t}[3]", "[3]")) for t in ("bool", "int32", "int64")),
     *(keeps(f"Equal of {t}", 7, 19, _equal(f"{t}[3]", f"{t}[3]", "[3]")) for t in ("bool", "int32", "int64")),
     refuses("Equal of uint8", 11, 10, _equal("uint8[3]", "uint8[3]", "[3]"), because="uint8"),

@@ -9,7 +9,7 @@ from boundaries import Row, each_of, keeps, rewrites
 
 
 def transposed(attributes: str, y: str, x: str = "1,2,4,5", w: str = "2,1,4,3") -> str:
-    """A graph with one ConvTranspose of two axes."""
+    """Returns a graph with one ConvTranspose of two axes."""
     return f"(float[{x}] x, float[{w}] w) => (float[{y}] y) {{ y = ConvTranspose<{attributes}>(x, w) }}"
 
 

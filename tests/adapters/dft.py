@@ -9,7 +9,7 @@ from boundaries import Row, each_of, rewrites
 
 
 def dft(attributes: str = "", x: str = "2,4,6,1", y: str = "2,4,6,2", axis: str | None = None, length: str = "") -> str:
-    """A graph with one DFT, its axis and length as constants."""
+    """Returns a graph with one DFT, its axis and length as constants."""
     given = [f"int64 {name} = {{{value}}}" for name, value in (("n", length), ("a", axis)) if value]
     inputs = ["x", "n" if length else '""', *(["a"] if axis else [])]
     written = f"<{attributes}>" if attributes else ""

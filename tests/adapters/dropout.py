@@ -14,13 +14,13 @@ from oracle import run, validate
 
 
 def attribute(attributes: str = "", mask: str = "") -> str:
-    """A graph with the ratio in an attribute, and with a mask of the given dtype."""
+    """Returns a graph with the ratio in an attribute, and with a mask of the given dtype."""
     more, second = (f", {mask}[2,3] z", ", z") if mask else ("", "")
     return f"(float[2,3] x) => (float[2,3] y{more}) {{ y{second} = Dropout{attributes}(x) }}"
 
 
 def constant(ratio: str = "", training: str = "", attributes: str = "", mask: bool = False) -> str:
-    """A graph with constants for the inputs."""
+    """Returns a graph with constants for the inputs."""
     initializers = ", ".join(
         filter(None, [ratio and f"float r = {{{ratio}}}", training and f"bool t = {{{training}}}"])
     )

@@ -12,7 +12,7 @@ PADDINGS = ("zeros", "border", "reflection")
 
 
 def grid_sample(attributes: str, x: str = "2,3,4,5", grid: str = "2,3,2,2", y: str = "2,3,3,2") -> str:
-    """A graph with one GridSample; the grid is random, so that a third of it lies outside."""
+    """Returns a graph with one GridSample; the grid is random, so that a third of it lies outside."""
     return f"(float[{x}] x, float[{grid}] g) => (float[{y}] y) {{ y = GridSample<{attributes}>(x, g) }}"
 
 

@@ -49,7 +49,7 @@ FOUR_DIMENSIONS: list[Row] = [
 
 
 def batch(x: str, c: str, attributes: str = "", outputs: str = "y") -> str:
-    """A graph with one BatchNormalization; x and c are the sizes of the data and of each parameter."""
+    """Returns a graph with one BatchNormalization; x and c are the sizes of the data and of each parameter."""
     stated = "".join(f", float[{c}] {name}" for name in outputs.replace(",", " ").split()[1:])
     head = f"(float[{x}] x, float[{c}] s, float[{c}] b, float[{c}] m, float[{c}] v) => (float[{x}] y{stated})"
     return f"{head} {{ {outputs} = BatchNormalization{attributes}(x, s, b, m, v) }}"
@@ -97,7 +97,7 @@ BATCH: list[Row] = [
 
 
 def group(x: str, c: int, attributes: str, dtype: str = "float") -> str:
-    """A graph with one GroupNormalization of c channels."""
+    """Returns a graph with one GroupNormalization of c channels."""
     head = f"({dtype}[{x}] x, {dtype}[{c}] s, {dtype}[{c}] b) => ({dtype}[{x}] y)"
     return f"{head} {{ y = GroupNormalization<{attributes}>(x, s, b) }}"
 
@@ -244,7 +244,7 @@ def group_feeds(shape: tuple[int, ...], parameters: int, dtype: str) -> dict[str
 
 
 def group_meaning(x: np.ndarray, scale: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """What the text says, with one scale and bias a channel."""
+    """Returns what the text says, with one scale and bias a channel."""
     rows = x.astype(np.float64).reshape(x.shape[0], GROUPS, -1)
     deviation = np.sqrt(rows.var(axis=2, keepdims=True) + 1e-5)
     stage = ((rows - rows.mean(axis=2, keepdims=True)) / deviation).reshape(x.shape)

@@ -8,7 +8,7 @@ from boundaries import Row, each_of, keeps, rewrites
 
 
 def pool(operator: str, attributes: str, x: str, y: str) -> str:
-    """A graph with one pool; x and y are the sizes of input and output."""
+    """Returns a graph with one pool; x and y are the sizes of input and output."""
     return f"(float[{x}] x) => (float[{y}] y) {{ y = {operator}<{attributes}>(x) }}"
 
 
@@ -103,7 +103,7 @@ COUNT: list[Row] = [
 
 
 def indices(attributes: str, x: str, y: str) -> str:
-    """A graph with a MaxPool of which both outputs are used."""
+    """Returns a graph with a MaxPool of which both outputs are used."""
     return f"(float[{x}] x) => (float[{y}] y, int64[{y}] i) {{ y, i = {M}<{attributes}>(x) }}"
 
 

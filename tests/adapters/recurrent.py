@@ -45,7 +45,7 @@ class Recurrent:
 
     @property
     def model(self) -> ModelProto:
-        """The model of the row."""
+        """Returns the model of the row."""
         x, h, y = (size.replace("D", str(self.directions)) for size in SIZES[self.layout])
         gates = GATES[self.operator] * 4
         head = f"float[{x}] x, float[{self.directions},{gates},3] w, float[{self.directions},{gates},4] r"
@@ -102,7 +102,7 @@ CASES = [
 
 
 def as_of_7(model: ModelProto) -> ModelProto:
-    """The same model in the words of opset 7, if it is older."""
+    """Returns the same model in the words of opset 7, if it is older."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     if opset_of(model) >= 7:
         return model

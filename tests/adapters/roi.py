@@ -14,7 +14,7 @@ CONDITIONAL = {"allow": {"conditional"}}
 
 
 def roi_align(attributes: str = "") -> str:
-    """A graph with one RoiAlign."""
+    """Returns a graph with one RoiAlign."""
     more = f",{attributes}" if attributes else ""
     return (
         "(float[1,2,8,8] x, float[2,4] r, int64[2] b) => (float[2,2,2,3] y) "

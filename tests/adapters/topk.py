@@ -18,7 +18,7 @@ def topk(x: str, y: str, attributes: str, k: str = "", dtype: str = "float") -> 
 
 
 def _then(graph: str) -> str:
-    """What a constant K says of an axis of unknown size is lost to inference, and has to be written down."""
+    """States a size: what a constant K says of an axis of unknown size is lost to inference."""
     return (
         graph.replace(" v, int64", " w, int64")
         .replace(" i) =>", " j) =>")

@@ -40,7 +40,7 @@ def outcomes(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 def cut(source: ModelProto, length: int, monkeypatch: pytest.MonkeyPatch) -> View:
-    """The view of a model in chunks of so many nodes."""
+    """Returns the view of a model in chunks of so many nodes."""
     monkeypatch.setattr(validation, "CHUNK", length)
     return view.of_source(SourceModel(source, "model"))
 

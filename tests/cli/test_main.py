@@ -66,7 +66,7 @@ class StandIn:
 
 
 def moved(before: int = 17, after: int = 14, **more: Any) -> Report:
-    """A report of a model that went from one opset to another."""
+    """Returns a report of a model that went from one opset to another."""
     opsets = {"opsets_before": {"ai.onnx": before}, "opsets_after": {"ai.onnx": after}}
     return Report(
         **{"ir_version_before": 8, "ir_version_after": 7, "nodes_before": 3, "nodes_after": 5, **opsets, **more}
@@ -74,12 +74,12 @@ def moved(before: int = 17, after: int = 14, **more: Any) -> Report:
 
 
 def still(opset: int = 14) -> Report:
-    """A report of a model that was there already."""
+    """Returns a report of a model that was there already."""
     return moved(opset, opset, ir_version_before=7, nodes_after=3)
 
 
 def refused(count: int = 1, *, nearest: int | None = None) -> RefusedError:
-    """A refusal of `count` GridSamples and of one classifier in a branch."""
+    """Returns a refusal of `count` GridSamples and of one classifier in a branch."""
     equal = [
         Refusal("GridSample", "", f"/head/sample_{n}", 16, "down", "does not exist below opset 16", "stay at opset 16")
         for n in range(count)

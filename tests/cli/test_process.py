@@ -19,7 +19,7 @@ def files(folder: Path) -> set[str]:
 
 
 def relu(path: Path, opset: int) -> Path:
-    """A model that any opset can hold."""
+    """Returns a model that any opset can hold."""
     header = f'<ir_version: 7, opset_import: ["" : {opset}]>'
     onnx.save(onnx.parser.parse_model(f"{header} agraph (float[2] x) => (float[2] y) {{ y = Relu(x) }}"), path)
     return path

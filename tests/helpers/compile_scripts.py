@@ -34,7 +34,7 @@ HEAD = (
 
 @lru_cache(maxsize=None)
 def source(family: str) -> ModuleType:
-    """The module of a family; skips where onnxscript is missing."""
+    """Returns the module of a family; skips where onnxscript is missing."""
     pytest.importorskip("onnxscript", reason="ONNX Script is compiled and run by onnxscript")
     spec = importlib.util.spec_from_file_location(f"scripts_{family}", SCRIPTS / f"{family}.py")
     assert spec is not None
@@ -45,7 +45,7 @@ def source(family: str) -> ModuleType:
 
 
 def compiled(family: str) -> ModelProto:
-    """A model that holds the public functions of a family, and in each what it calls of the others."""
+    """Returns a model that holds the public functions of a family, and in each what it calls of the others."""
     found = {name: f for name, f in vars(source(family)).items() if hasattr(f, "to_function_proto")}
     bodies = {name: function.to_function_proto() for name, function in found.items()}
     functions = [flat(body, bodies) for name, body in bodies.items() if not name.startswith("_")]
@@ -56,7 +56,7 @@ def compiled(family: str) -> ModelProto:
 
 
 def flat(function: FunctionProto, bodies: Mapping[str, FunctionProto]) -> FunctionProto:
-    """A function with others in place of their calls, and without what tells of its making."""
+    """Returns a function with others in place of their calls, and without what tells of its making."""
     names = Short()
     names.taken.update((*function.input, *(name for node in function.node for name in node.output)))
     nodes = [stripped(node) for node in inlined(function.node, bodies, names)]

@@ -36,7 +36,7 @@ class MlCase:
         return f"{self.name} {self.source}->{self.target}"
 
     def model(self, shape: list[int | str | None] | None = None) -> ModelProto:
-        """The model of the case; all ranks are known, and sizes too if no shape is given."""
+        """Returns the model of the case; all ranks are known, and sizes too if no shape is given."""
         node = helper.make_node(self.operator, ["x"], list("yz"[: len(self.outputs)]), name="n", domain=ML)
         node.attribute.extend(helper.make_attribute(k, v) for k, v in self.attributes.items() if v is not None)
         x = helper.np_dtype_to_tensor_dtype(self.x.dtype)

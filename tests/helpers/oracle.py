@@ -38,7 +38,7 @@ class Evaluation:
 
 
 def run(model: ModelProto, feeds: Feeds) -> list[Any]:
-    """The outputs of a model, in graph order."""
+    """Returns the outputs of a model, in graph order."""
     return evaluate(model, feeds).values
 
 
@@ -67,7 +67,7 @@ def _session(model: ModelProto) -> onnxruntime.InferenceSession:
 
 
 def run_reference(model: ModelProto, feeds: Feeds) -> list[Any]:
-    """The outputs of a model by onnx's reference evaluator, with the semantics of the model's own opset."""
+    """Returns the outputs of a model by onnx's reference evaluator, with the semantics of the model's own opset."""
     model = onnx.inliner.inline_local_functions(one_spelling(model))  # functions would not see our operators
     opset = opset_of(model)
     for node in all_nodes(model):
@@ -101,7 +101,7 @@ TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2
 
 
 def compare(expected: Sequence[Any], got: Sequence[Any], *, exact: bool = False) -> str | None:
-    """None if two lists of results agree, else one sentence that says what differs.
+    """Returns None if two lists of results agree, else one sentence that says what differs.
 
     Dtypes and shapes must match. Floats agree within the tolerance of their dtype (absolute and relative), NaN with
     NaN, infinities with the same; everything else must be equal. `exact` demands equal bits, NaN payloads apart.
@@ -161,7 +161,7 @@ def _same_bits(expected: np.ndarray, got: np.ndarray) -> Any:
 
 
 def feeds_for(model: ModelProto, seed: int = 0, dims: Mapping[str, int] | None = None) -> dict[str, np.ndarray]:
-    """Random values for every graph input that no initializer fills; the same for the same seed.
+    """Returns random values for every graph input that no initializer fills; the same for the same seed.
 
     `dims` gives symbolic dimensions a size; what is missing is 2, 3, 4 ... by order of appearance. Floats lie around
     0 and hold some exact zeros, integers are small; a divisor is never 0.
@@ -225,8 +225,8 @@ def validate(model: ModelProto) -> None:
 
 
 def is_inferable(model: ModelProto) -> bool:
-    """Whether every operator has type inference: many of opsets 1 to 5 have none, nor has Compress below 11, and what
-    follows them fails strict inference."""
+    """Tells whether every operator has type inference: many of opsets 1 to 5 have none, nor has Compress below 11, and
+    what follows them fails strict inference."""
     schemas = (_schema(node, opset_of(model)) for node in all_nodes(model) if node.domain in ("", "ai.onnx"))
     unranked = any(node.op_type == "Upsample" for node in all_nodes(model)) and opset_of(model) < 9  # needs a rank
     return not unranked and all(schema is None or schema.has_type_and_shape_inference_function for schema in schemas)
@@ -267,7 +267,8 @@ def _is_negative_axis(attribute: AttributeProto) -> bool:
 
 
 def _promises(known: onnx.defs.OpSchema.Attribute, attribute: AttributeProto) -> bool:
-    """Whether the text lets this axis be negative: runtimes often do so anyway, so numbers alone would not tell."""
+    """Tells whether the text lets this axis be negative: runtimes often do so anyway, so numbers alone would not
+    tell."""
     return "egative" in known.description or "[-" in known.description or attribute.i == known.default_value.i < 0
 
 
@@ -275,12 +276,13 @@ def _promises(known: onnx.defs.OpSchema.Attribute, attribute: AttributeProto) ->
 
 
 def opset_of(scope: ModelProto | FunctionProto) -> int:
-    """The opset of the default domain, however it is spelled."""
+    """Returns the opset of the default domain, however it is spelled."""
     return next(o.version for o in scope.opset_import if o.domain in ("", "ai.onnx"))
 
 
 def one_spelling(model: ModelProto) -> ModelProto:
-    """A copy in which the default domain is spelled "", which is the only spelling that onnx's tools know in nodes."""
+    """Returns a copy in which the default domain is spelled "", which is the only spelling that onnx's tools know in
+    nodes."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for node in all_nodes(copy):
@@ -300,7 +302,7 @@ def scopes(model: ModelProto) -> Iterator[GraphProto | FunctionProto]:
 
 
 def nested(root: GraphProto | FunctionProto) -> Iterator[GraphProto | FunctionProto]:
-    """A graph or function and every subgraph of it."""
+    """Returns a graph or function and every subgraph of it."""
     yield root
     for node in root.node:
         for attribute in node.attribute:
@@ -309,13 +311,13 @@ def nested(root: GraphProto | FunctionProto) -> Iterator[GraphProto | FunctionPr
 
 
 def nodes_of(root: GraphProto | FunctionProto) -> Iterator[NodeProto]:
-    """The nodes of a graph or function with those of its subgraphs."""
+    """Returns the nodes of a graph or function with those of its subgraphs."""
     for scope in nested(root):
         yield from scope.node
 
 
 def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
-    """Every node of a model."""
+    """Returns every node of a model."""
     for root in (model.graph, *model.functions):
         yield from nodes_of(root)
 
@@ -338,5 +340,6 @@ def _interface_dtypes(model: ModelProto) -> Iterator[np.dtype[Any]]:
 
 
 def _foreign(model: ModelProto) -> set[str]:
-    """The dtypes of the interface that numpy has only through ml_dtypes, some of which call themselves integers."""
+    """Returns the dtypes of the interface that numpy has only through ml_dtypes, some of which call themselves
+    integers."""
     return {d.name for d in _interface_dtypes(model) if d.kind in "iuf" and d.type.__module__ != "numpy"}

@@ -178,7 +178,7 @@ def _lp_pool(
     dilations: list[int] | None = None,
     ceil_mode: int = 0,
 ) -> Array:
-    """The sum of the powers over a window, axis by axis; the reference counts padding as if it were input."""
+    """Returns the sum of the powers over a window, axis by axis; the reference counts padding as if it were input."""
     if kernel_shape is None:
         return _global_lp_pool(x, p)
     n, sums = len(kernel_shape), np.abs(x.astype(np.float64)) ** p

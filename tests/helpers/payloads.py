@@ -63,7 +63,7 @@ def record(number: int, payload: bytes) -> bytes:
 
 
 def with_initializer(fields: bytes) -> bytes:
-    """A model whose first initializer consists of these very bytes."""
+    """Returns a model whose first initializer consists of these very bytes."""
     model = model_of()
     graph = record(5, fields) + model.graph.SerializeToString()
     model.ClearField("graph")
@@ -177,7 +177,7 @@ def serialised(model: ModelProto | bytes) -> bytes:
 
 
 def tensors(message: Any) -> Iterator[TensorProto]:
-    """Every tensor in a message, found without help of the code under test."""
+    """Returns every tensor in a message, found without help of the code under test."""
     if isinstance(message, TensorProto):
         yield message
         return
@@ -196,7 +196,7 @@ def listing(folder: Path) -> set[str]:
 
 
 def elements(made: TensorProto) -> bytes:
-    """The elements as they lie in memory."""
+    """Returns the elements as they lie in memory."""
     if made.data_type == TensorProto.COMPLEX64:  # which older releases of onnx do not read from float_data
         return made.raw_data or np.array(made.float_data, "<f4").tobytes()
     return numpy_helper.to_array(made).tobytes()

@@ -23,7 +23,7 @@ def up_to_date(readme: str) -> str:
 
 
 def documented() -> int:
-    """The opset that the README tells of."""
+    """Returns the opset that the README tells of."""
     found = re.search(r"Up to ai\.onnx (\d+),", README.read_text(encoding="utf-8"))
     assert found is not None
     return int(found[1])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def attributes(schema: OpSchema) -> dict[str, tuple[object, ...]]:
-    """Per attribute: kind, required or not, default as bytes."""
+    """Returns per attribute: kind, required or not, default as bytes."""
     return {
         name: (attribute.type, attribute.required, attribute.default_value.SerializeToString())
         for name, attribute in schema.attributes.items()
@@ -26,7 +26,8 @@ def parameters(formal: Parameters) -> list[tuple[object, ...]]:
 
 
 def types(schema: OpSchema) -> dict[str, frozenset[str]]:
-    """The dtypes of each input and output (from the constraints: the list of the parameter is broken in onnx 1.20)."""
+    """Returns the dtypes of each input and output (from the constraints: the list of the parameter is broken in onnx
+    1.20)."""
     allowed = {one.type_param_str: frozenset(one.allowed_type_strs) for one in schema.type_constraints}
     return {one.name: allowed.get(one.type_str, frozenset([one.type_str])) for one in (*schema.inputs, *schema.outputs)}
 
@@ -36,7 +37,7 @@ def arity(schema: OpSchema) -> tuple[int, ...]:
 
 
 def structural_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    """Everything but types and wording in which two versions differ, for people."""
+    """Returns everything but types and wording in which two versions differ, for people."""
     before, after = attributes(old), attributes(new)
     for name in sorted(before.keys() | after.keys()):
         if before.get(name) != after.get(name):
@@ -51,7 +52,7 @@ def structural_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
 
 
 def type_differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    """The dtypes that two versions do not share, for people."""
+    """Returns the dtypes that two versions do not share, for people."""
     before, after = types(old), types(new)
     for name in sorted(before.keys() & after.keys()):
         lost, gained = sorted(before[name] - after[name]), sorted(after[name] - before[name])

@@ -13,7 +13,8 @@ from oracle import all_nodes, compare, evaluate, feeds_for, scopes, validate
 
 
 def model(graph: str, opset: int, *functions: str, ir: int | None = None, **domains: int) -> ModelProto:
-    """A model of a graph `(inputs) => (outputs) <initializers> { nodes }`, at the IR version of its opset or at `ir`.
+    """Returns a model of a graph `(inputs) => (outputs) <initializers> { nodes }`, at the IR version of its opset or at
+    `ir`.
 
     Functions follow as `<domain: "f", opset_import: ["" : 13]> Name (x) => (y) { nodes }`; `domains` are imported,
     with a dot for an underscore. Nodes have no names, since older onnx cannot parse them: see `with_names`.
@@ -33,7 +34,7 @@ def function(body: str, opset: int = 12, name: str = "F", attributes: str = "", 
 
 
 def with_names(model: ModelProto, *names: str) -> ModelProto:
-    """The model itself, all nodes named in order, subgraphs after their node; `Relu_0` and so on by default."""
+    """Returns the model itself, all nodes named in order, subgraphs after their node; `Relu_0` and so on by default."""
     nodes = list(all_nodes(model))
     for node, name in zip(nodes, names or [f"{n.op_type}_{i}" for i, n in enumerate(nodes)], strict=True):
         node.name = name
@@ -41,12 +42,12 @@ def with_names(model: ModelProto, *names: str) -> ModelProto:
 
 
 def opset_imports(model: ModelProto) -> dict[str, int]:
-    """The version of each domain that a model imports, the domain as the model spells it."""
+    """Returns the version of each domain that a model imports, the domain as the model spells it."""
     return {entry.domain: entry.version for entry in model.opset_import}
 
 
 def operators(graph: ModelProto | GraphProto) -> list[str]:
-    """The operators of a graph in order, Constants apart."""
+    """Returns the operators of a graph in order, Constants apart."""
     nodes = graph.graph.node if isinstance(graph, ModelProto) else graph.node
     return [node.op_type for node in nodes if node.op_type != "Constant"]
 
@@ -62,7 +63,7 @@ def defined_names(model: ModelProto) -> Iterator[str]:
 
 
 def node_named(model: ModelProto, name: str) -> NodeProto:
-    """The one node of that name, wherever it stands."""
+    """Returns the one node of that name, wherever it stands."""
     (found,) = [node for scope in scopes(model) for node in scope.node if node.name == name]
     return found
 

@@ -29,7 +29,7 @@ UNDECIDED = """
 
 
 def every_crossing() -> set[Crossing]:
-    """All crossings of the installed onnx; what introduces an operator can be crossed downwards only."""
+    """Returns all crossings of the installed onnx; what introduces an operator can be crossed downwards only."""
     versions = defaultdict(set)
     for schema in onnx.defs.get_all_schemas_with_history():
         versions[schema.domain, schema.name].add(schema.since_version)
@@ -43,12 +43,12 @@ def every_crossing() -> set[Crossing]:
 
 
 def undecided() -> set[Crossing]:
-    """The crossings of the installed onnx for which the registry has no entry."""
+    """Returns the crossings of the installed onnx for which the registry has no entry."""
     return every_crossing() - {key for key, _ in registry.decisions()}
 
 
 def listed_undecided(text: str = UNDECIDED) -> set[Crossing]:
-    """What a text like `UNDECIDED` lists, as crossings; an indented line goes on with the line above it."""
+    """Returns what a text like `UNDECIDED` lists, as crossings; an indented line goes on with the line above it."""
     crossings = set()
     for paragraph in text.replace("\n  ", " ").splitlines():
         head, _, operators = paragraph.partition(": ")

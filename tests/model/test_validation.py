@@ -39,7 +39,7 @@ def with_initializer_twice() -> ModelProto:
 
 
 def spelled_in_latin_1(name: str) -> ModelProto:
-    """A model in which a name is no UTF-8."""
+    """Returns a model in which a name is no UTF-8."""
     source = model("(float[2,3] a_value) => (float[2,3] y) { y = Softmax <axis = 0> (a_value) }", 13)
     source.graph.name = "a_graph"
     source.graph.node[0].name = "a_node"
@@ -50,7 +50,7 @@ def spelled_in_latin_1(name: str) -> ModelProto:
 
 
 def called(*bodies: str, opset: int = 13) -> ModelProto:
-    """A model that calls the first of some functions of the domain f, which import f as well."""
+    """Returns a model that calls the first of some functions of the domain f, which import f as well."""
     heads = [f'<domain: "f", opset_import: ["" : {opset}, "f" : 1]> F{i} (x) => (y)' for i in range(len(bodies))]
     functions = [f"{head} {{ {body} }}" for head, body in zip(heads, bodies, strict=True)]
     return model("(float[2] x) => (float[2] y) { y = f.F0 (x) }", opset, *functions, ir=8, f=1)
@@ -149,7 +149,7 @@ def test_a_stated_type_that_is_wrong_is_left_out(mode: str) -> None:
 
 
 def external(folder: Path, size: int) -> bytes:
-    """A model with 8 KiB of external data, of which `size` bytes are there."""
+    """Returns a model with 8 KiB of external data, of which `size` bytes are there."""
     source = model("(float[2048] x) => (float[2048] y) { y = Add (x, w) }", 13)
     tensor = source.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[2048])
     tensor.data_location = TensorProto.EXTERNAL
@@ -160,7 +160,7 @@ def external(folder: Path, size: int) -> bytes:
 
 
 def whole() -> bytes:
-    """A model with 8 KiB inside."""
+    """Returns a model with 8 KiB inside."""
     source = model("(float[2048] x) => (float[2048] y) { y = Add (x, w) }", 13)
     source.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[2048], raw_data=bytes(8192))
     return source.SerializeToString()

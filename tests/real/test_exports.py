@@ -91,7 +91,7 @@ def _move(
 
 
 def _run(path: Path, several: Sequence[Feeds], unable: str = "") -> list[list[np.ndarray]] | None:
-    """The outputs for all inputs; None where onnxruntime does not run the model, and says this."""
+    """Returns the outputs for all inputs; None where onnxruntime does not run the model, and says this."""
     try:
         running = session(path)
         return [running.run(None, feeds) for feeds in several]

@@ -36,7 +36,7 @@ TWICE = '<domain: "f", opset_import: ["" : 17]> Twice (a) => (b) { b = Add (a, a
 
 
 def holder() -> ModelProto:
-    """A model with a bit of everything."""
+    """Returns a model with a bit of everything."""
     source = model(HOLDER, 17, TWICE, ir=8, f=1, com_microsoft=1)
     source.producer_name, source.producer_version = "pytorch", "2.5"
     return source
@@ -151,7 +151,7 @@ def test_who_loads_it(opset: int, ir: int, loading: set[str], not_loading: set[s
 
 
 def huge(folder: Path) -> Path:
-    """A file whose data file claims 70 GB, all of it a hole."""
+    """Returns a file whose data file claims 70 GB, all of it a hole."""
     source = model("(float[n, 131072] x) => (float[n, 131072] y) { y = MatMul (x, w) }", 17)
     weight = source.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[131072, 131072])
     weight.data_location = TensorProto.EXTERNAL

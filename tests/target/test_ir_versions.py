@@ -64,7 +64,7 @@ def test_it_follows_the_opset(opset: int, ir: int, to: int, expected: int) -> No
 
 
 def holding(opset: int, ir: int, dtype: int | None = None, *, sparse: bool = False) -> ModelProto:
-    """A model that holds something which older formats do not know."""
+    """Returns a model that holds something which older formats do not know."""
     source = model(RELU, opset, ir=ir)
     if dtype is not None:
         source.graph.initializer.add(

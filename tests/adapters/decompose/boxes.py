@@ -100,7 +100,7 @@ INF = float("inf")
 
 
 def computed(graph: str, source: int, target: int, feeds: dict[str, Any]) -> list[Any]:
-    """What the model computes at the target."""
+    """Returns what the model computes at the target."""
     result = onnx_convert.convert(model(graph, source), to=target, expand="all").model
     validate(result)
     return run(result, feeds)

@@ -23,7 +23,7 @@ SPECIAL = {"x": [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -3.5, 600
 
 
 def _typed(dtype: str, shape: str) -> str:
-    """A tensor of these sizes, a scalar of none."""
+    """Returns a tensor of these sizes, a scalar of none."""
     return f"{dtype}[{shape}]" if shape else dtype
 
 

@@ -21,7 +21,7 @@ NO_SHAPES = {"*": "repeated"}
 
 
 def _typed(dtype: str, shape: str) -> str:
-    """A tensor of these sizes, a scalar of none."""
+    """Returns a tensor of these sizes, a scalar of none."""
     return f"{dtype}[{shape}]" if shape else dtype
 
 

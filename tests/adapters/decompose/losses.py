@@ -15,7 +15,7 @@ STRAY = {"t": [[-1, 0], [1, -1]]}
 
 
 def loss(operator: str, attributes: str = "", *, weights: bool = False, log: bool = False, dtype: str = "int64") -> str:
-    """A loss of 2 members, 4 classes and 2 places."""
+    """Returns a loss of 2 members, 4 classes and 2 places."""
     more, w = (", float[4] w", ", w") if weights else ("", "")
     results, outputs = ("y, p", ", float[2,4,2] p") if log else ("y", "")
     y = "float[2,2]" if 'reduction="none"' in attributes else "float"

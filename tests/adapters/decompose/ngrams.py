@@ -24,7 +24,7 @@ TEXT = [1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8]
 
 
 def vectorizer(x: str, y: str, lengths: str = "1,2", skips: int = 0, mode: str = "TF", pool: str = POOL) -> str:
-    """The result as integers, since a float could be of another dtype as well."""
+    """Returns the result as integers, since a float could be of another dtype as well."""
     low, high = lengths.split(",")
     return (
         f'(int64[{x}] x) => (int32[{y}] y) {{ z = TfIdfVectorizer<{pool},mode="{mode}",min_gram_length={low},'
@@ -85,7 +85,7 @@ test_rows = each_of(ROWS)
 
 
 def computed(graph: str, source: int, target: int, feeds: dict[str, Any]) -> list[Any]:
-    """What the model computes at the target."""
+    """Returns what the model computes at the target."""
     result = onnx_convert.convert(model(graph, source), to=target, expand="all").model
     validate(result)
     return run(result, feeds)

@@ -15,7 +15,7 @@ from oracle import run, run_reference
 
 
 def dft(attributes: str, x: str, y: str, length: str = "") -> str:
-    """A graph with one DFT."""
+    """Returns a graph with one DFT."""
     given, n = (f"<int64 n = {{{length}}}> ", ", n") if length else ("", "")
     return f"(float[{x}] x) => (float[{y}] y) {given}{{ y = DFT{attributes and f'<{attributes}>'}(x{n}) }}"
 
@@ -58,7 +58,8 @@ FOURIER: list[Row] = [
 def stft(
     attributes: str = "onesided=1", x: str = "2,16,1", y: str = "2,5,3,2", *, window: bool = True, length: str = ""
 ) -> str:
-    """A graph with one STFT in steps of 3; frames have 4 elements. Inference takes an absent `onesided` for 0."""
+    """Returns a graph with one STFT in steps of 3; frames have 4 elements. Inference takes an absent `onesided` for
+    0."""
     given, more = (", float[4] w", "w") if window else ("", '""')
     n = f", int64 n = {{{length}}}" if length else ""
     inputs = ["x", "s", more, *(["n"] if length else [])]
@@ -134,7 +135,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def pairs(numbers: np.ndarray) -> np.ndarray:
-    """Complex numbers as real and imaginary parts."""
+    """Returns complex numbers as real and imaginary parts."""
     return np.stack([numbers.real, numbers.imag], axis=-1)
 
 

@@ -53,7 +53,7 @@ test_rows = each_of(ROWS)
 
 
 def computed(graph: str, source: int, target: int, feeds: dict[str, Any]) -> list[Any]:
-    """What the model computes at the target."""
+    """Returns what the model computes at the target."""
     result = onnx_convert.convert(model(graph, source), to=target, expand="all").model
     validate(result)
     return run(result, feeds)

@@ -65,7 +65,7 @@ ELEMENTWISE = [
 
 
 def eager(family: str, function: str, *inputs: np.ndarray, **attributes: float) -> np.ndarray:
-    """What a function of the source computes, operator by operator."""
+    """Returns what a function of the source computes, operator by operator."""
     script = getattr(source(family), function)
     from onnxscript import evaluator
 

@@ -94,14 +94,14 @@ def shown(key: Key) -> str:
 
 
 def schemas(key: Key) -> tuple[OpSchema, OpSchema]:
-    """The schema that a node leaves and the one that it arrives at."""
+    """Returns the schema that a node leaves and the one that it arrives at."""
     domain, operator, boundary, direction = key
     pair = (onnx.defs.get_schema(operator, boundary - 1, domain), onnx.defs.get_schema(operator, boundary, domain))
     return pair if direction == UP else pair[::-1]
 
 
 def to_do(key: Key) -> str:
-    """What somebody who is to decide a crossing has to look at."""
+    """Returns what somebody who is to decide a crossing has to look at."""
     domain, operator, boundary, _ = key
     if opsets.schema_at(operator, boundary - 1, domain) is None:
         return f"{shown(key)}\n    the operator is new"
@@ -110,7 +110,7 @@ def to_do(key: Key) -> str:
 
 
 def is_within_reach(key: Key) -> bool:
-    """Whether the installed onnx must know a crossing."""
+    """Tells whether the installed onnx must know a crossing."""
     domain, operator, boundary, _ = key
     return opsets.is_known(domain) and boundary <= opsets.latest(domain) and (domain, operator, boundary) not in LATE
 
@@ -127,7 +127,8 @@ def test_an_entry_without_a_reason_differs_in_types_or_wording_only() -> None:
 
 
 def obstacles(key: Key) -> Iterator[str]:
-    """Why the schema of arrival would not take, or would read in another way, what the schema of departure takes."""
+    """Yields why the schema of arrival would not take, or would read in another way, what the schema of departure
+    takes."""
     departure, arrival = schemas(key)
     for name, (kind, required, default) in attributes(departure).items():
         there = attributes(arrival).get(name)
@@ -183,7 +184,7 @@ def test_a_reason_is_given_only_where_it_is_needed() -> None:
 
 @lru_cache(maxsize=1)
 def negative_axes() -> frozenset[Key]:
-    """The way down over each boundary at which the wording starts to allow an axis that counts from the end."""
+    """Returns the way down over each boundary at which the wording starts to allow an axis that counts from the end."""
     allows = re.compile(r"negative value means counting|accepted range is \[-r", re.IGNORECASE)
 
     def axes(schema: OpSchema) -> str:

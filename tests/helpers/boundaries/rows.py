@@ -41,6 +41,7 @@ class Row:
     graph: str
     outcome: str
     into: Sequence[str] | None = None
+    nodes: int | None = None
     because: str = ""
     may_refuse: Mapping[str, str] = field(default_factory=dict)
     feeds: Mapping[str, Any] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class Row:
 
     @cached_property
     def model(self) -> ModelProto:
-        """The model of the row at its source opset, at the IR version of that opset."""
+        """Returns the model of the row at its source opset, at the IR version of that opset."""
         graph = onnx.parser.parse_graph(f"g {self.graph}")
         opset = onnx.helper.make_opsetid("", self.source)
         ir_version = onnx.helper.find_min_ir_version_for([opset])
@@ -64,7 +65,7 @@ class Row:
 
     @cached_property
     def inputs(self) -> dict[str, np.ndarray]:
-        """A value for every input: those that the row gives, random ones for the rest."""
+        """Returns a value for every input: those that the row gives, random ones for the rest."""
         types = {v.name: v.type.tensor_type.elem_type for v in self.model.graph.input}
         given = {
             name: np.asarray(value, dtype=onnx.helper.tensor_dtype_to_np_dtype(types[name]))
@@ -73,19 +74,20 @@ class Row:
         return {**feeds_for(self.model, dims=self.dims), **given}
 
     def refusal_allowed(self, variant: str) -> str | None:
-        """What a refusal of this variant must say; None where the variant must convert."""
+        """Returns what a refusal of this variant must say; None where the variant must convert."""
         return self.may_refuse.get(variant, self.may_refuse.get(EVERY))
 
 
 def keeps(name: str, source: int, target: int, graph: str, **more: Any) -> Row:
-    """The nodes come out equal, as messages."""
+    """Expects that the nodes come out equal, as messages."""
     return Row(name, source, target, graph, KEEPS, **more)
 
 
 def rewrites(name: str, source: int, target: int, graph: str, **more: Any) -> Row:
-    """The model computes the same at the target. The columns that may follow:
+    """Expects that the model computes the same at the target. The columns that may follow:
 
     into        the operators of the result, in order, where there is one right answer (checked for the plain model)
+    nodes       how many nodes the result has at most, constants apart, where the answer is long (the same)
     may_refuse  variant -> a word of the reason, for each variant that may be refused instead ("*": every variant)
     feeds       values for inputs that random ones do not fit
     dims        sizes for symbolic dimensions
@@ -95,5 +97,5 @@ def rewrites(name: str, source: int, target: int, graph: str, **more: Any) -> Ro
 
 
 def refuses(name: str, source: int, target: int, graph: str, *, because: str, **more: Any) -> Row:
-    """The conversion is refused, with a reason that contains `because`."""
+    """Expects that the conversion is refused, with a reason that contains `because`."""
     return Row(name, source, target, graph, REFUSES, because=because, **more)

@@ -27,7 +27,7 @@ class Case:
     lowest: int
 
     def with_model(self, model: ModelProto, **feeds: np.ndarray) -> Case:
-        """The case with another model, and values for its further inputs."""
+        """Returns the case with another model, and values for its further inputs."""
         return Case(model, {**self.feeds, **feeds}, self.lowest)
 
 
@@ -78,7 +78,7 @@ def ranks(case: Case) -> Case | None:
 
 
 def _free_inputs(model: ModelProto) -> list[ValueInfoProto]:
-    """The inputs that no initializer fills."""
+    """Returns the inputs that no initializer fills."""
     filled = {t.name for t in model.graph.initializer}
     return [value for value in model.graph.input if value.name not in filled]
 
@@ -277,7 +277,7 @@ def _retyped(case: Case, elem_type: int) -> Case | None:
 
 
 def _allows(node: NodeProto, opset: int, elem_type: int) -> bool:
-    """Whether each input of an operator that takes floats takes this dtype, too."""
+    """Tells whether each input of an operator that takes floats takes this dtype, too."""
     formals = onnx.defs.get_schema(node.op_type, opset, "").inputs
     return all(_spelled(elem_type) in formal.types for formal in formals if "tensor(float)" in formal.types)
 

@@ -83,7 +83,7 @@ class Case:
 
 
 def make_case(name: str, model: ModelProto, data: Iterable[tuple[Iterable[bytes], Iterable[bytes]]]) -> Case:
-    """A case of a model and its serialized data sets."""
+    """Returns a case of a model and its serialized data sets."""
     model = one_spelling(model)
     opsets = {o.domain: o.version for o in model.opset_import} or {"": 1}
     domain = "" if "" in opsets else next(iter(opsets))
@@ -93,7 +93,7 @@ def make_case(name: str, model: ModelProto, data: Iterable[tuple[Iterable[bytes]
 
 
 def collect(*, wheels: bool) -> list[Case]:
-    """Every distinct case, oldest release first, generated ones last; about 10 s for each of the two kinds.
+    """Returns every distinct case, oldest release first, generated ones last; about 10 s for each of the two kinds.
 
     Raises WheelsUnavailable.
     """
@@ -113,7 +113,7 @@ def _all(wheels: bool) -> Iterator[Case]:
 
 
 def _anonymous(data: bytes) -> str:
-    """What makes a model distinct; who wrote it does not."""
+    """Returns what makes a model distinct; who wrote it does not."""
     model = onnx.load_model_from_string(data)
     model.producer_name = model.producer_version = model.doc_string = ""
     return hashlib.sha256(model.SerializeToString(deterministic=True)).hexdigest()
@@ -133,7 +133,7 @@ def sample(cases: list[Case], size: int, seed: int) -> list[Case]:
 
 
 def cache() -> Path:
-    """The folder outside the tree where downloads are kept."""
+    """Returns the folder outside the tree where downloads are kept."""
     return Path(os.environ.get("ONNX_CONVERT_CACHE") or Path.home() / ".cache" / "onnx-convert") / "wheels"
 
 
@@ -164,7 +164,7 @@ def _from_wheel(release: str, path: Path) -> Iterator[Case]:
 
 
 def _installed() -> Iterator[Case]:
-    """What the installed onnx carries as files; the node cases it only generates."""
+    """Returns what the installed onnx carries as files; the node cases it only generates."""
     root = Path(onnx.__file__).parent.parent
     files = {p.relative_to(root).as_posix(): p.read_bytes() for p in (root / DATA).rglob("*.*") if p.is_file()}
     yield from _from_files(onnx.__version__, files)

@@ -77,7 +77,7 @@ LIMIT = "Subgraph must have the shape set for all outputs"
 
 
 def default_opset(model: ModelProto) -> int:
-    """The opset of ai.onnx; 0 if the model does not import it."""
+    """Returns the opset of ai.onnx; 0 if the model does not import it."""
     return max((o.version for o in model.opset_import if not o.domain), default=0)
 
 

@@ -52,7 +52,8 @@ MOST_TARGETS = 8
 
 
 def released(domain: str) -> list[int]:
-    """The opsets of a domain that came with a release of ONNX: there is no IR version that belongs to the others."""
+    """Returns the opsets of a domain that came with a release of ONNX: there is no IR version that belongs to the
+    others."""
     known = {s.since_version for s in onnx.defs.get_all_schemas_with_history() if s.domain == domain}
     column = {"": 2, "ai.onnx.ml": 3}.get(domain)
     carried = {int(row[column]) for row in onnx.helper.VERSION_TABLE} if column else known
@@ -104,7 +105,7 @@ class Trial:
 
     @property
     def verifiable(self) -> bool:
-        """Whether some evaluator gives the published outputs for the source."""
+        """Tells whether some evaluator gives the published outputs for the source."""
         return any(state == RAN for state, _ in self.standing.values())
 
     def judge(self, target: int, convert: Converter, at: Callable[[str], None] = lambda phase: None) -> Record:

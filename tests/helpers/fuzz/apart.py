@@ -20,7 +20,7 @@ class Broke(Exception):
 
 
 def call(function: Callable[..., Result], *arguments: Any) -> Result:
-    """What a function of a module returns; raises Broke. All that goes over has to be picklable."""
+    """Returns what a function of a module returns; raises Broke. All that goes over has to be picklable."""
     pipe, process = _worker()
     pipe.send((function, arguments))
     try:

@@ -58,12 +58,12 @@ def dtype_of(array: np.ndarray) -> str:
 
 
 def value_info(name: str, array: np.ndarray) -> ValueInfoProto:
-    """The type of a value, all sizes known."""
+    """Returns the type of a value, all sizes known."""
     return helper.make_tensor_value_info(name, elem_type(dtype_of(array)), array.shape)
 
 
 def copied(message: Message) -> Message:
-    """The same message again, free of whatever holds it."""
+    """Returns the same message again, free of whatever holds it."""
     copy = type(message)()
     copy.CopyFrom(message)
     return copy
@@ -81,12 +81,12 @@ class Growth:
     constants: set[str] = field(default_factory=set)
 
     def draw_array(self, dtype: str, shape: Shape) -> np.ndarray:
-        """Tame random values."""
+        """Returns tame random values."""
         generator = np.random.default_rng(self.random.getrandbits(32))
         return random_array(generator, helper.tensor_dtype_to_np_dtype(elem_type(dtype)), shape)
 
     def draw_shape(self, rank: int | None = None) -> Shape:
-        """Small sizes, now and then 1 or 0."""
+        """Returns small sizes, now and then 1 or 0."""
         rank = self.random.choice([0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5]) if rank is None else rank
         return tuple(self.random.choices([0, 1, 2, 3, 4, 5], [1, 6, 12, 12, 8, 4], k=rank))
 
@@ -126,7 +126,7 @@ class Growth:
 def run_alone(
     node: NodeProto, values: Mapping[str, np.ndarray], constants: Iterable[str], opset: int
 ) -> dict[str, np.ndarray]:
-    """What one node makes of known values; raises if it is not legal, or if no evaluator runs it."""
+    """Returns what one node makes of known values; raises if it is not legal, or if no evaluator runs it."""
     outputs = [name for name in node.output if name]
     empty = {name: np.zeros((), np.float32) for name in outputs}
     model, feeds = assemble([node], {**values, **empty}, set(constants), outputs, opset)
@@ -152,7 +152,7 @@ def assemble(
     outputs: Iterable[str],
     opset: int,
 ) -> tuple[ModelProto, dict[str, np.ndarray]]:
-    """A model of nodes in order, at the IR version of the opset, and a value for every input that it needs."""
+    """Returns a model of nodes in order, at the IR version of the opset, and a value for every input that it needs."""
     nodes = list(nodes)
     made = {name for node in nodes for name in node.output}
     needed = dict.fromkeys(name for node in nodes for name in node.input if name and name not in made)
@@ -188,7 +188,7 @@ class Step:
         self._bound: dict[str, str] = {}
 
     def node(self, name: str) -> NodeProto:
-        """The node that was written."""
+        """Returns the node that was written."""
         inputs = list(self._inputs)
         while inputs and not inputs[-1]:
             inputs.pop()
@@ -204,11 +204,11 @@ class Step:
         return self.random.random() < probability
 
     def has(self, name: str) -> bool:
-        """Whether the operator has an attribute of this name at this opset."""
+        """Tells whether the operator has an attribute of this name at this opset."""
         return name in self.schema.attributes
 
     def takes(self, name: str) -> bool:
-        """Whether the operator has an input of this name at this opset."""
+        """Tells whether the operator has an input of this name at this opset."""
         return any(formal.name == name for formal in self.schema.inputs)
 
     # ---- inputs
@@ -320,14 +320,14 @@ class Step:
     # ---- axes
 
     def axis(self, rank: int, name: str = "axis", *, least: int = 0) -> int:
-        """An axis, perhaps counted from the end where this opset promises that."""
+        """Returns an axis, perhaps counted from the end where this opset promises that."""
         if rank <= least:
             raise Unfit
         axis = self.random.randrange(least, rank)
         return axis - rank if self._counts_backwards(name) and self.chance(0.4) else axis
 
     def axes(self, rank: int, count: int | None = None) -> list[int]:
-        """Distinct axes in some order."""
+        """Returns distinct axes in some order."""
         count = self.random.randint(0, rank) if count is None else count
         chosen = self.random.sample(range(rank), min(count, rank))
         chosen = sorted(chosen) if self.chance(0.7) else chosen
@@ -340,7 +340,7 @@ class Step:
 
 
 def is_tame(array: np.ndarray) -> bool:
-    """Whether a value may go into further nodes: numbers without edges, where evaluators agree."""
+    """Tells whether a value may go into further nodes: numbers without edges, where evaluators agree."""
     if "float" not in array.dtype.name:
         return array.size < 2000
     wide = array.astype(np.float64)

@@ -68,7 +68,7 @@ class _Runs:
 
     @property
     def disputed(self) -> bool:
-        """Whether the evaluators disagree."""
+        """Tells whether the evaluators disagree."""
         return len(self.results) == 2 and bool(compare(self.results[ONNXRUNTIME], self.results[REFERENCE]))
 
 
@@ -174,7 +174,7 @@ def _convert(model: ModelProto | bytes, target: int, options: Mapping[str, Any],
 
 
 def _check(case: Case, result: ModelProto, target: int, expected: _Runs, stage: str) -> bool:
-    """Whether the numbers could be compared; raises _Fault if anything is wrong."""
+    """Tells whether the numbers could be compared; raises _Fault if anything is wrong."""
     try:
         validate(result)
     except Exception as error:
@@ -201,7 +201,8 @@ def _check(case: Case, result: ModelProto, target: int, expected: _Runs, stage: 
 
 
 def _complains_alike(model: ModelProto, complaint: str) -> bool:
-    """Whether onnx finds the same fault in the source, where `validate` skips inference if an operator has none."""
+    """Tells whether onnx finds the same fault in the source, where `validate` skips inference if an operator has
+    none."""
     try:
         onnx.checker.check_model(one_spelling(model), full_check=True)
     except Exception as error:  # noqa: BLE001 (C++ errors come as several unrelated types)
@@ -210,7 +211,7 @@ def _complains_alike(model: ModelProto, complaint: str) -> bool:
 
 
 def _interface(model: ModelProto) -> tuple[dict[str, int], dict[str, int]]:
-    """The inputs that have to be given and the outputs, with their dtypes."""
+    """Returns the inputs that have to be given and the outputs, with their dtypes."""
     filled = {t.name for t in model.graph.initializer}
     inputs = {v.name: v.type.tensor_type.elem_type for v in model.graph.input if v.name not in filled}
     return inputs, {v.name: v.type.tensor_type.elem_type for v in model.graph.output}
@@ -223,7 +224,7 @@ NUDGE = {"float64": 1e-14, "float32": 3e-7, "float16": 1e-3, "bfloat16": 8e-3}
 
 
 def _is_unsteady(case: Case, expected: _Runs) -> bool:
-    """Whether the source itself gives other results when its inputs change by about one rounding."""
+    """Tells whether the source itself gives other results when its inputs change by about one rounding."""
     for seed in range(3):
         random = np.random.default_rng(seed)
         nudged = _run(case.model, {name: _nudged(array, random) for name, array in case.feeds.items()})

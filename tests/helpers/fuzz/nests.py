@@ -29,7 +29,7 @@ class Run:
     values: Mapping[str, np.ndarray]
 
     def body(self, name: str) -> GraphProto:
-        """A subgraph of these nodes, with names of its own, that captures what it takes."""
+        """Returns a subgraph of these nodes, with names of its own, that captures what it takes."""
         prefix = f"{name}_"
         made = {output for node in self.nodes for output in node.output if output}
         nodes = [copied(node) for node in self.nodes]
@@ -40,7 +40,7 @@ class Run:
         return helper.make_graph(nodes, name, [], [value_info(prefix + n, self.values[n]) for n in self.given])
 
     def leaves(self, operator: str) -> bool:
-        """Whether the values that are needed outside can come out of this operator."""
+        """Tells whether the values that are needed outside can come out of this operator."""
         types = onnx.defs.get_schema(operator, opset_of(self.model), "").outputs[0].types
         return bool(self.given) and all(f"tensor({dtype_of(self.values[name])})" in types for name in self.given)
 
@@ -50,7 +50,7 @@ Nest = Callable[[Run, Random], tuple[NodeProto, dict[str, Any]] | None]
 
 
 def nest(case: Case, values: Mapping[str, np.ndarray], how: Nest, random: Random) -> Case | None:
-    """The case with a random run of its nodes replaced by one node; None if that cannot be."""
+    """Returns the case with a random run of its nodes replaced by one node; None if that cannot be."""
     model = copied(case.model)
     nodes = [copied(node) for node in model.graph.node]
     start = random.randrange(len(nodes))

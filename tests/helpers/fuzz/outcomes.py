@@ -26,9 +26,9 @@ def outcome(model: ModelProto, trial: Trial) -> Any:
 
 
 def several(trial: Trial) -> ModelProto | None:
-    """The model several times over in one graph: as it is; with notes on its nodes; on inputs of which only the rank is
-    known; on inputs of which not even that is. None where the nodes have subgraphs, in which each name would have to be
-    another."""
+    """Returns the model several times over in one graph: as it is; with notes on its nodes; on inputs of which only the
+    rank is known; on inputs of which not even that is. None where the nodes have subgraphs, in which each name would
+    have to be another."""
     source = trial.disguised().model
     graph = source.graph
     if any(a.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS) for node in graph.node for a in node.attribute):

@@ -82,14 +82,14 @@ def modulo(step: Step) -> None:
 
 
 def stretching(step: Step, shape: Shape) -> Shape:
-    """A shape that broadcasts with this one to this one or to something larger."""
+    """Returns a shape that broadcasts with this one to this one or to something larger."""
     kept = shape[step.random.randint(0, len(shape)) if step.chance() else 0 :]
     made = tuple(1 if step.chance(0.25) else size for size in kept)
     return (step.random.randint(1, 3), *made) if step.chance(0.1) and len(made) == len(shape) else made
 
 
 def block(step: Step, shape: Shape) -> Shape:
-    """The shape of a second operand as opset 6 broadcasts it, and the attributes that say so."""
+    """Returns the shape of a second operand as opset 6 broadcasts it, and the attributes that say so."""
     if step.chance(0.3):
         return shape
     step.set("broadcast", 1)
@@ -311,13 +311,13 @@ RECIPES: dict[str, Recipe] = {
 
 @cache
 def history(operator: str) -> tuple[int, ...]:
-    """The opsets at which an operator changed, in order; none if the installed onnx does not have it."""
+    """Returns the opsets at which an operator changed, in order; none if the installed onnx does not have it."""
     found = {s.since_version for s in onnx.defs.get_all_schemas_with_history() if not s.domain and s.name == operator}
     return tuple(sorted(found))
 
 
 def available(opset: int) -> Iterable[str]:
-    """The operators that can be made at an opset."""
+    """Returns the operators that can be made at an opset."""
     for operator in sorted(RECIPES):
         since = history(operator)
         if since and since[0] <= opset and not onnx.defs.get_schema(operator, opset, "").deprecated:

@@ -11,7 +11,7 @@ from fuzz.growing import Step, dtype_of, elem_type
 
 
 def _image(step: Step, spatial: int | None = None, dtype: str | None = None) -> np.ndarray:
-    """A batch with channels and one to three spatial axes, none of them tiny."""
+    """Returns a batch with channels and one to three spatial axes, none of them tiny."""
     spatial = step.random.choice([1, 2, 2, 2, 3]) if spatial is None else spatial
     shape = (step.random.randint(1, 2), step.random.choice([1, 2, 4]), *(step.random.randint(5, 6),) * spatial)
     fits = [v.shape for v in step.growth.values.values() if v.ndim == spatial + 2 and v.size and min(v.shape[2:]) > 4]
@@ -19,7 +19,7 @@ def _image(step: Step, spatial: int | None = None, dtype: str | None = None) -> 
 
 
 def _window(step: Step, spatial: int, *, dilations: bool = True, padded: bool = True) -> list[int]:
-    """The attributes of a sliding window; its sizes."""
+    """Returns the attributes of a sliding window, and its sizes."""
     kernel = [step.random.randint(1, 3) for _ in range(spatial)]
     step.maybe("strides", [[step.random.randint(1, min(2, size)) for size in kernel]])
     way = step.random.choice(["none", "pads", "auto"]) if padded else "none"

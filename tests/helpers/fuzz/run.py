@@ -49,7 +49,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def judged(seed: int, tally: Tally | None = None) -> Iterator[tuple[Trial, Verdict]]:
-    """The trial of a seed with its verdict, and, if some nodes were refused, what is left without them."""
+    """Returns the trial of a seed with its verdict, and, if some nodes were refused, what is left without them."""
     trial = make(seed, tally)
     if trial is None:
         return
@@ -62,7 +62,7 @@ def judged(seed: int, tally: Tally | None = None) -> Iterator[tuple[Trial, Verdi
 
 
 def smallest(trial: Trial, kind: str, patience: int = 400) -> tuple[Trial, Verdict]:
-    """A small trial that fails in the same way, and its verdict."""
+    """Returns a small trial that fails in the same way, and its verdict."""
 
     def fails(other: Trial) -> bool:
         verdict = judge(other)
@@ -73,7 +73,8 @@ def smallest(trial: Trial, kind: str, patience: int = 400) -> tuple[Trial, Verdi
 
 
 def signature(trial: Trial, verdict: Verdict) -> str:
-    """What failures of one cause share, more or less: kind, operators, direction, and the adapter that is named."""
+    """Returns what failures of one cause share, more or less: kind, operators, direction, and the adapter that is
+    named."""
     operators = "+".join(sorted({node.op_type for node in trial.flat.graph.node}))
     direction = "up" if trial.target > trial.source else "down"
     adapter = re.search(r"adapter (\w+)", verdict.why)
@@ -82,7 +83,8 @@ def signature(trial: Trial, verdict: Verdict) -> str:
 
 
 def reproducer(trial: Trial, verdict: Verdict) -> str:
-    """The failure as text: what was asked, what was seen, the model, and the inputs that are small enough to print."""
+    """Returns the failure as text: what was asked, what was seen, the model, and the inputs that are small enough to
+    print."""
     case = trial.disguised()
     feeds = [f"{name} = {_shown(array)}" for name, array in case.feeds.items()]
     try:
@@ -94,7 +96,7 @@ def reproducer(trial: Trial, verdict: Verdict) -> str:
 
 
 def row(trial: Trial) -> str:
-    """The flat model as a row for a table of boundaries, where it will run in all variants."""
+    """Returns the flat model as a row for a table of boundaries, where it will run in all variants."""
     feeds = {n: a.tolist() for n, a in trial.feeds.items() if a.dtype.kind in "iub" and a.size <= 16}
     more = "".join(f", {key}={value!r}" for key, value in {"feeds": feeds, "options": trial.options}.items() if value)
     name = "+".join(node.op_type for node in trial.flat.graph.node)
@@ -102,7 +104,8 @@ def row(trial: Trial) -> str:
 
 
 def graph_text(trial: Trial) -> str:
-    """The flat graph on one line, as rows have it: no names of graph and nodes, initializers apart from the inputs."""
+    """Returns the flat graph on one line, as rows have it: no names of graph and nodes, initializers apart from the
+    inputs."""
     graph = copied(trial.flat.graph)
     fixed = {tensor.name for tensor in graph.initializer}
     for value in [value for value in graph.input if value.name in fixed]:

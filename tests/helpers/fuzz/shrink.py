@@ -13,7 +13,7 @@ from fuzz.trials import Trial, released
 
 
 def shrink(trial: Trial, fails: Callable[[Trial], bool], patience: int = 400) -> Trial:
-    """A smaller trial that fails, too; `patience` bounds how many are tried."""
+    """Returns a smaller trial that fails, too; `patience` bounds how many are tried."""
     found = True
     while found:
         found = False
@@ -50,7 +50,7 @@ def _smaller(trial: Trial) -> Iterator[Trial]:
 
 
 def with_nodes(trial: Trial, nodes: Iterable[NodeProto]) -> Trial:
-    """The trial with these nodes; what they need and none of them makes becomes an input."""
+    """Returns the trial with these nodes; what they need and none of them makes becomes an input."""
     nodes = list(nodes)
     fixed = {tensor.name for tensor in trial.flat.graph.initializer}
     read = {name for node in nodes for name in node.input}

@@ -24,7 +24,7 @@ MOST_NODES = 7
 
 @cache
 def released() -> list[int]:
-    """The opsets that came with a release of ONNX: there is no IR version that belongs to the others."""
+    """Returns the opsets that came with a release of ONNX: there is no IR version that belongs to the others."""
     newest = onnx.defs.onnx_opset_version()
     return sorted({int(row[2]) for row in helper.VERSION_TABLE if row[2] <= newest})
 
@@ -42,17 +42,17 @@ class Trial:
 
     @property
     def source(self) -> int:
-        """The opset that the model has."""
+        """Returns the opset that the model has."""
         return opset_of(self.flat)
 
     @property
     def feeds(self) -> dict[str, np.ndarray]:
-        """A value for every input of the flat model."""
+        """Returns a value for every input of the flat model."""
         fixed = {tensor.name for tensor in self.flat.graph.initializer}
         return {v.name: self.values[v.name] for v in self.flat.graph.input if v.name not in fixed}
 
     def disguised(self) -> Case:
-        """The model to convert, with a value for every input."""
+        """Returns the model to convert, with a value for every input."""
         case = Case(self.flat, self.feeds, min(self.source, self.target))
         for name, seed in self.disguises:
             if name in NESTS:
@@ -77,7 +77,7 @@ class Tally:
 
 
 def make(seed: int, tally: Tally | None = None) -> Trial | None:
-    """The trial of a seed; None where no node grew."""
+    """Returns the trial of a seed; None where no node grew."""
     random = Random(seed)
     opsets = released()
     source = random.choices(opsets, [1 if opset < 6 else 3 for opset in opsets])[0]

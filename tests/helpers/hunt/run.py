@@ -131,7 +131,7 @@ def _strictly(serialised: bytes) -> GraphProto:
 
 
 def _runnable(model: ModelProto, single: Single) -> ModelProto:
-    """The model as onnxruntime loads it: at the IR version of its opset, nothing stated of sizes."""
+    """Returns the model as onnxruntime loads it: at the IR version of its opset, nothing stated of sizes."""
     copy = ModelProto()
     copy.CopyFrom(model)
     for value in copy.graph.input:
@@ -165,7 +165,7 @@ def _probe(model: ModelProto, values: dict[str, Any]) -> bool:
 
 
 def _false(graph: GraphProto, values: dict[str, Any], sizes: dict[str, int]) -> Iterator[str]:
-    """What a graph says of its outputs although it is not so."""
+    """Returns what a graph says of its outputs although it is not so."""
     bound: dict[str, int] = dict(sizes)
     for value in graph.output:
         probe = value.name.startswith("probe of ")
@@ -193,7 +193,7 @@ def _false(graph: GraphProto, values: dict[str, Any], sizes: dict[str, int]) -> 
 
 
 def seeds(only: Iterable[str] = ()) -> list[Single]:
-    """The nodes of onnx's own cases and of the boundaries' rows."""
+    """Returns the nodes of onnx's own cases and of the boundaries' rows."""
     from conformance import corpus
 
     from boundaries import tables
@@ -224,7 +224,7 @@ def seeds(only: Iterable[str] = ()) -> list[Single]:
 
 
 def trials(single: Single, chance: random.Random) -> Iterator[Single]:
-    """The node at every version of its operator, and nodes like it."""
+    """Returns the node at every version of its operator, and nodes like it."""
     for opset in opsets_of(single):
         schema = onnx.defs.get_schema(single.node.op_type, opset)
         here = Single(single.node, opset, single.feeds, single.constant)

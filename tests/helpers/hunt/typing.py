@@ -40,7 +40,7 @@ class Typed:
 
 
 def stated(single: Single, typing: str, chance: random.Random) -> Typed:
-    """The node as a model, the types of its inputs stated in one of the ways."""
+    """Returns the node as a model, the types of its inputs stated in one of the ways."""
     typed = Typed(ModelProto(ir_version=8))
     model = typed.model
     model.opset_import.add(domain="", version=single.opset)
@@ -83,7 +83,7 @@ def _type(
 
 
 def singles(model: ModelProto, feeds: Mapping[str, Any]) -> Iterator[Single]:
-    """The node of a model that has but one besides constants, at the opset of the model."""
+    """Returns the node of a model that has but one besides constants, at the opset of the model."""
     known = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     nodes = []
     for node in model.graph.node:
@@ -161,7 +161,7 @@ def resized(single: Single, chance: random.Random) -> Single:
 
 
 def opsets_of(single: Single) -> Sequence[int]:
-    """An opset for each version of the operator."""
+    """Returns an opset for each version of the operator."""
     found = []
     version = onnx.defs.onnx_opset_version()
     while version:
@@ -175,7 +175,7 @@ def opsets_of(single: Single) -> Sequence[int]:
 
 
 def fits(node: NodeProto, schema: onnx.defs.OpSchema) -> bool:
-    """Whether a node could be of that version."""
+    """Tells whether a node could be of that version."""
     return (
         all(attribute.name in schema.attributes for attribute in node.attribute)
         and schema.min_input <= len(node.input) <= schema.max_input
@@ -186,5 +186,5 @@ def fits(node: NodeProto, schema: onnx.defs.OpSchema) -> bool:
 
 
 def tensor(array: np.ndarray, name: str) -> TensorProto:
-    """An array as a message."""
+    """Returns an array as a message."""
     return numpy_helper.from_array(array, name)

@@ -34,7 +34,7 @@ def session(model: Path | bytes) -> onnxruntime.InferenceSession:
 
 @lru_cache(maxsize=1)
 def newest() -> int:
-    """The newest opset of which the installed onnxruntime loads a model."""
+    """Returns the newest opset of which the installed onnxruntime loads a model."""
     value = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2]) for name in "xy"]
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", value[:1], value[1:])
     for opset in range(onnx.defs.onnx_opset_version(), 0, -1):
@@ -58,7 +58,7 @@ def check(path: Path, several: Iterable[Feeds], opset: int, folder: Path) -> Non
 
 
 def move(path: Path, opset: int, folder: Path) -> Path:
-    """The file at another opset: legal, and without a warning."""
+    """Moves the file to another opset: legal, and without a warning."""
     moved = folder / f"opset{opset}.onnx"
     with onnx_convert.convert(path, to=opset) as conversion:
         conversion.save(moved)
@@ -68,5 +68,5 @@ def move(path: Path, opset: int, folder: Path) -> Path:
 
 
 def count_nodes(path: Path) -> int:
-    """How many nodes there are, those of subgraphs and functions included."""
+    """Returns how many nodes there are, those of subgraphs and functions included."""
     return sum(1 for _ in all_nodes(onnx.load(path, load_external_data=False)))

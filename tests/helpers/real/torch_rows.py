@@ -88,7 +88,7 @@ def export(row: Row, opset: int, path: Path) -> nn.Module:
 
 
 def outputs(module: nn.Module, inputs: Arguments) -> list[Any]:
-    """What torch itself computes."""
+    """Returns what torch itself computes."""
     with torch.no_grad():
         made = module(*inputs)
     return [value.numpy() for value in (made if isinstance(made, tuple) else (made,))]
