@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from onnx import TensorShapeProto, TypeProto
+from onnx import TensorProto, TensorShapeProto, TypeProto
 
 from onnx_convert import legality, operator_shapes, opsets
 from onnx_convert.propagation import Size, dims_of
@@ -44,13 +44,22 @@ def _lacks(name: str) -> Callable[[NodeProto], bool]:
     return lambda node: all(attribute.name != name for attribute in node.attribute)
 
 
+def _narrows(node: NodeProto) -> bool:
+    return any(attribute.name == "to" and attribute.i not in _WIDE for attribute in node.attribute)
+
+
+_WIDE: Final = (TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT, TensorProto.DOUBLE)
+
+
 class Entry(NamedTuple):
-    """What is true of the outputs of an operator at some of its versions. `may_be_wrong` says of which nodes."""
+    """What is true of the outputs of an operator at some of its versions. `may_be_wrong` says of which nodes. If it is
+    wrong of `elements`, the types are right, but not what inference takes the elements of a shape for."""
 
     versions: Container[int]
     shapes: Callable[[Call], list[Dims]]
     wrong: bool = False
     may_be_wrong: Callable[[NodeProto], bool] = _any
+    elements: bool = False
 
 
 _WRONG: Final = {
@@ -71,6 +80,8 @@ _WRONG: Final = {
     "DFT": Entry(ALWAYS, operator_shapes.dft, True),
     # a label has the size that it has in the first operand, though another one stretches it
     "Einsum": Entry(ALWAYS, operator_shapes.einsum, True),
+    # the elements of a shape stay what they are, also as booleans
+    "Cast": Entry(range(6, 1000), operator_shapes.as_input, True, _narrows, elements=True),
     # fails where `axes` is left out, for its body has no default of it
     "MeanVarianceNormalization": Entry(ALWAYS, operator_shapes.as_input, True, _lacks("axes")),
 }

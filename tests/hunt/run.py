@@ -27,9 +27,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.printer
 import onnx.shape_inference
 from onnx import GraphProto, ModelProto, TensorProto, helper
 
+from hunt import vectors
 from hunt.typing import TYPINGS, Single, Typed, fits, opsets_of, resized, singles, stated, varied
 from onnx_convert import settling
 from onnx_convert.types import MADE_UP
@@ -111,6 +113,34 @@ class Hunt:
             for what in _false(graph, values, typed.sizes):
                 self.note(single, who, what, typing, evaluator)
             self.statements += 1
+
+    def judge_vector(self, chance: random.Random) -> None:
+        """Runs a model that computes a shape, and holds what is said of it against what came out."""
+        typed, feeds = vectors.model(chance)
+        try:
+            evaluation = evaluate(typed.model, feeds)
+        except Exception:
+            return  # a size below zero, mostly
+        self.runs += 1
+        source = ModelProto()
+        source.CopyFrom(typed.model)
+        chain = " ".join(f"{n.op_type}-{typed.model.opset_import[0].version}" for n in source.graph.node[1:-1])
+        single = Single(source.graph.node[-1], source.opset_import[0].version, feeds)
+        try:
+            raw = _strictly(source.SerializeToString())
+        except Exception as error:
+            self.note(single, RAW, f"fails: {error}", str(source), evaluation.evaluator)
+            raw = None
+        graphs = [(RAW, raw)] if raw is not None else []
+        try:
+            graphs.append((OURS, settling.settle(typed.model, raw, _strictly).graph))
+        except Exception as error:
+            self.note(single, OURS, f"fails {chain}: {error}", str(source), evaluation.evaluator)
+        for who, graph in graphs:
+            self.statements += 1
+            for what in _false(graph, {"y": evaluation.values[0]}, typed.sizes):
+                kind, _, text = what.partition(":")
+                self.note(single, who, f"{kind} {chain}:{text}", onnx.printer.to_text(source), evaluation.evaluator)
 
     def note(self, single: Single, who: str, what: str, typing: str, evaluator: str) -> None:
         """Takes note of something false."""
@@ -263,6 +293,17 @@ def hunt(found: list[Single], seconds: float, seed: int, *, resizes: bool = True
     return result
 
 
+def hunt_vectors(seconds: float, seed: int, most: int = 1_000_000) -> Hunt:
+    """Judges models that compute a shape until the time is up, at most so many."""
+    result = Hunt()
+    until = time.monotonic() + seconds
+    for number in range(most):
+        if time.monotonic() > until:
+            break
+        result.judge_vector(random.Random(f"{seed} {number}"))
+    return result
+
+
 def _apart(single: Single, seed: float, *, resizes: bool) -> Hunt:
     """Judges a node in a process of its own: inference divides by zero, too."""
     reader, writer = os.pipe()
@@ -297,8 +338,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--as-they-are", action="store_true", help="no other sizes: few invalid nodes get through")
     parser.add_argument("-v", "--verbose", action="store_true", help="also what corrections puts right")
+    parser.add_argument("--vectors", action="store_true", help="models that compute shapes, instead of single nodes")
     given = parser.parse_args()
-    result = hunt(seeds(given.only), given.seconds, given.seed, resizes=not given.as_they_are)
+    result = (
+        hunt_vectors(given.seconds, given.seed)
+        if given.vectors
+        else hunt(seeds(given.only), given.seconds, given.seed, resizes=not given.as_they_are)
+    )
     print(f"{result.runs} runs, {result.statements} statements")
     for (operator, who, kind), finding in sorted(result.findings.items()):
         mended = who == RAW and (operator, OURS, kind) not in result.findings
