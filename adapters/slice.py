@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from onnx_convert.site import Node, Value
 
 _DOUBLE: Final = dtype_number("double")
+_MOST: Final = 1 << 20  # indices that are written down
 _FROM, _TO, _AXES, _STEPS = range(1, 5)
 
 
@@ -104,8 +105,9 @@ def _element(op: Emitter, bounds: Value | None, index: int) -> int | Value:
 def _indices(op: Emitter, x: Value, axis: int, start: int | Value, end: int | Value, step: int | Value) -> Value:
     """The indices that a slice of one axis takes, clamped as the text of Slice says."""
     size = known_size(x, axis)
-    if size is not None and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
-        return op.const(_taken(size, start, end, step))
+    few = size if size is not None and size <= _MOST else None
+    if few is not None and isinstance(start, int) and isinstance(end, int) and isinstance(step, int):
+        return op.const(_taken(few, start, end, step))
     length = size_along(op, x, axis)
     sizes = op.const([size], _DOUBLE) if size is not None else op.Cast(length, to=_DOUBLE)
     backwards: Value | None = None  # 1.0 where the step is negative

@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import onnx.shape_inference
-from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
 
 from onnx_convert import opsets, settling
 from onnx_convert.facts import Facts, subgraphs
-from onnx_convert.types import contradicts, nameless, size
+from onnx_convert.types import contradicts, nameless, size, tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -67,14 +67,14 @@ def without(serialised: bytes, names: Container[str] | None = None) -> bytes:
     """Returns a view without what is claimed of the types of some values of its main graph, or of all values anywhere
     but those of operators that onnx does not know, of which nobody else tells anything. Dtypes of outputs stay."""
     model = ModelProto.FromString(serialised)
-    _strip(model.graph, names)
+    defined = {(opsets.normalise(function.domain), function.name) for function in model.functions}
+    _strip(model.graph, names, defined)
     stripped: bytes = model.SerializeToString()
     return stripped
 
 
-def _strip(graph: GraphProto, names: Container[str] | None) -> None:
-    foreign = (node for node in graph.node if not opsets.is_known(opsets.normalise(node.domain)))
-    kept = {name for node in foreign for name in node.output}
+def _strip(graph: GraphProto, names: Container[str] | None, defined: Container[tuple[str, str]]) -> None:
+    kept = {name for node in graph.node if _is_foreign(node, defined) for name in node.output}
     for index in reversed(range(len(graph.value_info))):
         name = graph.value_info[index].name
         if name not in kept if names is None else name in names:
@@ -86,7 +86,12 @@ def _strip(graph: GraphProto, names: Container[str] | None) -> None:
         for node in graph.node:
             if opsets.may_hold_graphs(node.op_type, opsets.normalise(node.domain)):
                 for _, _, inner in subgraphs(node):
-                    _strip(inner, None)
+                    _strip(inner, None, defined)
+
+
+def _is_foreign(node: NodeProto, defined: Container[tuple[str, str]]) -> bool:
+    domain = opsets.normalise(node.domain)
+    return not opsets.is_known(domain) and (domain, node.op_type) not in defined
 
 
 def contradicting(graph: GraphProto, inferred: GraphProto) -> set[str]:
@@ -138,9 +143,18 @@ def _mended(claim: TypeProto, known: TypeProto) -> TypeProto:
 
 
 def forget_all(edit: GraphEdit) -> bool:
-    """Leaves out all that a graph and those nested in it state of inner values; whether there is anything."""
-    before = sum(len(one.forgotten) for one in edit.walk())
+    """Leaves out all that a graph and those nested in it state of inner values, and what nested ones state of the sizes
+    of their outputs; whether there is anything."""
+    found = False
     for one in edit.walk():
-        if isinstance(one.graph, GraphProto):
-            one.forgotten.update(value.name for value in one.graph.value_info)
-    return sum(len(one.forgotten) for one in edit.walk()) > before
+        if not isinstance(one.graph, GraphProto):
+            continue
+        stated = {value.name for value in one.graph.value_info} - one.forgotten
+        one.forgotten |= stated
+        found |= bool(stated)
+        for value in one.graph.output if one is not edit else ():
+            if value.type.tensor_type.HasField("shape"):
+                bare = ValueInfoProto(name=value.name, type=tensor_type(value.type.tensor_type.elem_type))
+                one.refined.append(bare)
+                found = True
+    return found

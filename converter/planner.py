@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from onnx_convert import calls, engine, inference, irversion, leftovers, opsets, view
+from onnx_convert import calls, constants, engine, inference, irversion, leftovers, opsets, view
 from onnx_convert.edits import GraphEdit, ModelEdit, function_key
 from onnx_convert.errors import Refusal
 from onnx_convert.facts import Facts, nothing_known
@@ -48,7 +48,12 @@ class Planner:
         self.report = report
         self.rewrites: list[Rewrite] = []
         self.session = Session(
-            model.ir_version or 3, ir_version, Names(census.names), read, lambda: calls.names_in_use(model)
+            model.ir_version or 3,
+            ir_version,
+            Names(census.names),
+            read,
+            lambda: calls.names_in_use(model),
+            lambda: sum(constants.elements(tensor) for graph in census.graphs for tensor in graph.initializer),
         )
         self._census = census
         self.faults: list[Exception] = []  # what inference finds wrong with the source

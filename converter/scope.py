@@ -15,6 +15,7 @@ from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, 
 from onnx_convert import constants, inference, legality, opsets
 from onnx_convert.edits import GraphEdit
 from onnx_convert.facts import used_names
+from onnx_convert.site import Refuse
 from onnx_convert.types import (
     elements_of,
     has_shape,
@@ -123,6 +124,8 @@ class Scope:
         home = self.constant_home
         key = (array.dtype.num, array.shape, _content(array))
         name = home._shared.get(key)
+        if name is None and not self.session.takes(array.size):
+            raise Refuse(f"it would need a constant of {array.size} elements, far more than all tensors of the model")
         if name is None:
             name = self.session.names.fresh(hint)
             home._shared[key] = name

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
     from onnx import TensorProto
+
+FREE: Final = 1 << 20  # elements of a new constant that need no explanation
 
 
 class Names:
@@ -47,6 +49,7 @@ class Session:
         names: Names,
         read: Callable[[TensorProto], TensorProto],
         find_read: Callable[[], set[str]],
+        count_elements: Callable[[], int] = lambda: 0,
     ) -> None:
         self.ir_before = ir_before
         self.ir_after = ir_after
@@ -55,6 +58,8 @@ class Session:
         self.took_ir3_initializer = False
         self.used: set[str] = set()  # by nodes that adapters wrote: new constants, and perhaps other values
         self._find_read = find_read
+        self._count_elements = count_elements
+        self._most: int | None = None
         self._read_names: set[str] | None = None
 
     @property
@@ -63,3 +68,12 @@ class Session:
         if self._read_names is None:
             self._read_names = self._find_read()
         return self._read_names
+
+    def takes(self, elements: int) -> bool:
+        """Whether a new constant of so many elements is in proportion to the model: at most 1 Mi, or 16 times all
+        tensors that it has."""
+        if elements <= FREE:
+            return True
+        if self._most is None:
+            self._most = 16 * self._count_elements()
+        return elements <= self._most
