@@ -78,6 +78,13 @@ FAULTS = [
         "(float[1,N,1] x, int64 n) => (float[] y) { y = DFT(x, n) }",
         [1, "N", 2], [1, None, 2], feeds={"x": np.zeros((1, 5, 1), np.float32), "n": np.array(3)},
     ),
+    Fault("a pool larger than its input", (22,),
+          "(float[1,1,4,1] x) => (float[] y) { y = MaxPool <kernel_shape=[3,3], strides=[2,2], ceil_mode=1> (x) }",
+          [1, 1, 2, 1], [1, 1, 2, 0]),
+    Fault("a negative axis of Squeeze", (9,), "(float[2,1] x) => (float[] y) { y = Squeeze <axes=[-1]> (x) }",
+          [2, 1], [2]),
+    Fault("a negative axis of Unsqueeze", (9,), "(float[2,3] x) => (float[] y) { y = Unsqueeze <axes=[-1]> (x) }",
+          [2, 3], [2, 3, 1]),
     Fault(
         "Einsum that stretches its first operand", (12,),
         '(float[1,3] a, float[2,3] b) => (float[] y) { y = Einsum <equation="ij,ij->ij"> (a, b) }',
@@ -182,8 +189,22 @@ def test_no_entry_is_looked_up_for_other_models() -> None:
     operators = {("", "Conv"), ("", "Relu"), ("", "Gemm"), ("", "MatMul")}
     assert not settling.concerned(operators, {"": 13})
     assert settling.concerned({*operators, ("", "MaxPool")}, {"": 13})
-    assert not settling.concerned({*operators, ("", "MaxPool")}, {"": 22})
+    assert not settling.concerned({*operators, ("", "LpPool")}, {"": 11})
     assert corrections.entry_of("Slice", "", 10) is not corrections.entry_of("Slice", "", 11)
+
+
+CASTS = (
+    "(float[2,N] x) => (float[] y) {{ s = Shape(x) b = Cast <to={}> (s) i = Cast <to=7> (b) y = ConstantOfShape(i) }}"
+)
+
+
+@pytest.mark.parametrize("opset", [13, 19, 21])
+def test_elements_do_not_stay_through_a_cast_to_booleans(opset: int) -> None:
+    source = model(CASTS.format(9), opset)
+    assert shape_of(raw(source), "y") == [2, "N"], "onnx is right now: the entry can go"
+    assert shape_of(ours(source).graph, "y") == [None, None]
+    assert evaluate(source, {"x": np.zeros((2, 3), np.float32)}).values[0].shape == (1, 1)
+    assert shape_of(ours(model(CASTS.format(1), opset)).graph, "y") == [2, "N"]
 
 
 # ---- what inference does not look for

@@ -85,6 +85,32 @@ def test_a_false_statement_of_a_rank_is_left_out(target: int, inner: bool) -> No
     assert stated.get(name, 3) == 3
 
 
+@pytest.mark.parametrize("target", [11, 13, 14, 21])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_false_statement_in_a_subgraph_is_left_out(target: int, inner: bool) -> None:
+    source = model(
+        f"""(bool c, float[2,8] x) => (float[P,Q,R] y) <int64[3] k = {{-1,2,4}}> {{ y = If (c) <
+            then_branch = t () => (float[{"P,Q,R" if inner else "P,Q"}] a) {{ r = Reshape(x, k) a = Relu(r) }},
+            else_branch = e () => (float[P,Q,R] b) {{ b = Reshape(x, k) }}> }}""", 12,
+    )  # fmt: skip
+    if inner:
+        graph = source.graph.node[0].attribute[0].g
+        graph.value_info.append(helper.make_tensor_value_info("r", 1, [5, 6]))
+    conversion = onnx_convert.convert(source, to=target)
+    onnx.checker.check_model(conversion.model, full_check=True)
+    assert any("left out" in warning for warning in conversion.report.warnings)
+
+
+def test_a_false_statement_about_a_call_is_left_out() -> None:
+    function = """<domain: "f", opset_import: ["": 14]> F (x) => (y) { i = Constant <value = int64[1] {0}> ()
+        s = Shape(x) b = Gather <axis=0> (s, i) t = Constant <value = int64[2] {2,4}> () c = Concat <axis=0> (b, t)
+        y = Reshape(x, c) }"""
+    for target in (13, 15, 21):
+        source = model("(float[A,8] x) => (float[P,Q] y) { y = f.F(x) }", 14, function, f=1)
+        conversion = onnx_convert.convert(source, to=target)
+        assert "the stated type of 'y' contradicts the model and is left out" in conversion.report.warnings
+
+
 def test_only_the_dimensions_that_contradict_are_left_out() -> None:
     source = model("(float[2,3] x, float[2,3] z) => (float[A,5] y) { w = Softmax(x) y = Add(w, z) }", 13)
     conversion = onnx_convert.convert(source, to=12)

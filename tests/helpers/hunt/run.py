@@ -27,9 +27,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.printer
 import onnx.shape_inference
-from onnx import GraphProto, ModelProto, helper
+from onnx import GraphProto, ModelProto, TensorProto, helper
 
+from hunt import vectors
 from hunt.typing import TYPINGS, Single, Typed, fits, opsets_of, resized, singles, stated, varied
 from onnx_convert.analysis import settling
 from onnx_convert.spec.types import MADE_UP
@@ -112,6 +114,34 @@ class Hunt:
                 self.note(single, who, what, typing, evaluator)
             self.statements += 1
 
+    def judge_vector(self, chance: random.Random) -> None:
+        """Runs a model that computes a shape, and holds what is said of it against what came out."""
+        typed, feeds = vectors.model(chance)
+        try:
+            evaluation = evaluate(typed.model, feeds)
+        except Exception:
+            return  # a size below zero, mostly
+        self.runs += 1
+        source = ModelProto()
+        source.CopyFrom(typed.model)
+        chain = " ".join(f"{n.op_type}-{typed.model.opset_import[0].version}" for n in source.graph.node[1:-1])
+        single = Single(source.graph.node[-1], source.opset_import[0].version, feeds)
+        try:
+            raw = _strictly(source.SerializeToString())
+        except Exception as error:
+            self.note(single, RAW, f"fails: {error}", str(source), evaluation.evaluator)
+            raw = None
+        graphs = [(RAW, raw)] if raw is not None else []
+        try:
+            graphs.append((OURS, settling.settle(typed.model, raw, _strictly).graph))
+        except Exception as error:
+            self.note(single, OURS, f"fails {chain}: {error}", str(source), evaluation.evaluator)
+        for who, graph in graphs:
+            self.statements += 1
+            for what in _false(graph, {"y": evaluation.values[0]}, typed.sizes):
+                kind, _, text = what.partition(":")
+                self.note(single, who, f"{kind} {chain}:{text}", onnx.printer.to_text(source), evaluation.evaluator)
+
     def note(self, single: Single, who: str, what: str, typing: str, evaluator: str) -> None:
         """Takes note of something false."""
         kind = what.split(":", maxsplit=1)[0]
@@ -175,7 +205,8 @@ def _false(graph: GraphProto, values: dict[str, Any], sizes: dict[str, int]) -> 
         kind = value.type.tensor_type
         shape = tuple(int(one) for one in made.ravel()) if probe else made.shape
         what = "elements" if probe else "dims"
-        if not probe and kind.elem_type and helper.np_dtype_to_tensor_dtype(made.dtype) != kind.elem_type:
+        plain = made.dtype.kind in "biufOU" and kind.elem_type < TensorProto.BFLOAT16  # of others numpy knows no names
+        if not probe and kind.elem_type and plain and helper.np_dtype_to_tensor_dtype(made.dtype) != kind.elem_type:
             yield f"dtype: {kind.elem_type} of {value.name}, {made.dtype} it is"
         if not kind.HasField("shape"):
             continue
@@ -192,8 +223,8 @@ def _false(graph: GraphProto, values: dict[str, Any], sizes: dict[str, int]) -> 
                 yield f"{what} {kind_of}: {said} of {value.name}, {shape} it is, where {one} is {bound[one]}"
 
 
-def seeds(only: Iterable[str] = ()) -> list[Single]:
-    """Returns the nodes of onnx's own cases and of the boundaries' rows."""
+def seeds(only: Iterable[str] = (), *, cases: bool = True) -> list[Single]:
+    """Returns the nodes of the boundaries' rows, and of onnx's own cases."""
     from conformance import corpus
 
     from boundaries import tables
@@ -202,7 +233,7 @@ def seeds(only: Iterable[str] = ()) -> list[Single]:
     for row in tables.rows():
         if row.source <= onnx.defs.onnx_opset_version():
             found += singles(row.model, row.inputs)
-    for case in corpus.collect(wheels=False):
+    for case in corpus.collect(wheels=False) if cases else ():
         model = case.load()
         filled = {tensor.name for tensor in model.graph.initializer}
         inputs = [value for value in model.graph.input if value.name not in filled]
@@ -223,19 +254,20 @@ def seeds(only: Iterable[str] = ()) -> list[Single]:
     return list(unique.values())
 
 
-def trials(single: Single, chance: random.Random) -> Iterator[Single]:
-    """Returns the node at every version of its operator, and nodes like it."""
+def trials(single: Single, chance: random.Random, *, resizes: bool) -> Iterator[Single]:
+    """Returns the node at every version of its operator, and nodes like it, also of other sizes if asked for."""
     for opset in opsets_of(single):
         schema = onnx.defs.get_schema(single.node.op_type, opset)
         here = Single(single.node, opset, single.feeds, single.constant)
         for one in varied(here, schema):
             if fits(one.node, schema):
                 yield one
-                yield resized(one, chance)
+                if resizes:
+                    yield resized(one, chance)
 
 
-def hunt(found: list[Single], seconds: float, seed: int, typings: Iterable[str] = TYPINGS, share: float = 1.0) -> Hunt:
-    """Judges nodes, each operator in turn, until the time is up: of each node a share of its trials."""
+def hunt(found: list[Single], seconds: float, seed: int, *, resizes: bool = True) -> Hunt:
+    """Judges nodes, each operator in turn, until the time is up."""
     chance = random.Random(seed)
     result = Hunt()
     by_operator = defaultdict(list)
@@ -250,13 +282,24 @@ def hunt(found: list[Single], seconds: float, seed: int, typings: Iterable[str] 
             single = group.pop()
             if not group:
                 del by_operator[operator]
-            result.add(_apart(single, chance.random(), typings, share))
+            result.add(_apart(single, chance.random(), resizes=resizes))
             if time.monotonic() > until:
                 return result
     return result
 
 
-def _apart(single: Single, seed: float, typings: Iterable[str], share: float) -> Hunt:
+def hunt_vectors(seconds: float, seed: int, most: int = 1_000_000) -> Hunt:
+    """Judges models that compute a shape until the time is up, at most so many."""
+    result = Hunt()
+    until = time.monotonic() + seconds
+    for number in range(most):
+        if time.monotonic() > until:
+            break
+        result.judge_vector(random.Random(f"{seed} {number}"))
+    return result
+
+
+def _apart(single: Single, seed: float, *, resizes: bool) -> Hunt:
     """Judges a node in a process of its own: inference divides by zero, too."""
     reader, writer = os.pipe()
     child = os.fork()
@@ -266,9 +309,8 @@ def _apart(single: Single, seed: float, typings: Iterable[str], share: float) ->
         resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
         chance, result = random.Random(seed), Hunt()
         try:
-            for trial in trials(single, chance):
-                if chance.random() < share:
-                    result.judge(trial, chance, typings)
+            for trial in trials(single, chance, resizes=resizes):
+                result.judge(trial, chance)
         finally:
             with os.fdopen(writer, "wb") as pipe:
                 pickle.dump(result, pipe)
@@ -289,9 +331,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--as-they-are", action="store_true", help="no other sizes: few invalid nodes get through")
     parser.add_argument("-v", "--verbose", action="store_true", help="also what corrections puts right")
+    parser.add_argument("--vectors", action="store_true", help="models that compute shapes, instead of single nodes")
     given = parser.parse_args()
-    result = hunt(seeds(given.only), given.seconds, given.seed)
+    result = (
+        hunt_vectors(given.seconds, given.seed)
+        if given.vectors
+        else hunt(seeds(given.only), given.seconds, given.seed, resizes=not given.as_they_are)
+    )
     print(f"{result.runs} runs, {result.statements} statements")
     for (operator, who, kind), finding in sorted(result.findings.items()):
         mended = who == RAW and (operator, OURS, kind) not in result.findings
