@@ -229,6 +229,9 @@ class _Desk:
         for site in self.sites:
             if site.entry.wrong:
                 self._cut(site)
+            if site.entry.elements:
+                dtype = next(attribute.i for attribute in site.node.attribute if attribute.name == "to")
+                self._state(site, site.node.output[0], TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype)))
 
     def give_up(self, found: GraphProto) -> bool:
         """Cuts what is still not settled, without saying anything of its outputs; whether there was anything."""
@@ -277,7 +280,12 @@ class _Desk:
             return False
         call = corrections.call_of(node, frame.opset, frame.type_of, frame.elements.of)
         shapes = corrections.shapes_of(entry, call)
-        if entry.wrong and not site.cut:
+        if entry.elements and not site.cut:
+            if not _may_be_a_shape(frame.type_of(node.input[0])):
+                return False
+            if not dry:
+                self._cut(site)
+        elif entry.wrong and not site.cut:
             used = {size for name in node.input if name for size in dims_of(frame.type_of(name)) or ()}
             for kind, true in zip(kinds, shapes, strict=True):
                 dims = dims_of(kind)
@@ -347,6 +355,13 @@ def _blank(node: NodeProto) -> None:
 def _import_cut(imports: object) -> None:
     if all(entry.domain != CUT for entry in imports):  # type: ignore[attr-defined]
         imports.add(domain=CUT, version=1)  # type: ignore[attr-defined]
+
+
+def _may_be_a_shape(kind: TypeProto | None) -> bool:
+    """Whether inference may know elements of a value of that type."""
+    dims = dims_of(kind)
+    integers = kind is None or kind.tensor_type.elem_type in (0, TensorProto.INT32, TensorProto.INT64)
+    return integers and (dims is None or len(dims) < 2)
 
 
 def _is_full(kind: TypeProto | None) -> bool:
