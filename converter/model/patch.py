@@ -115,7 +115,7 @@ class ModelPatch:
         return (self.graph, *self.functions, *self.training)
 
     def count(self) -> int:
-        """The number of nodes afterwards, subgraphs and functions included."""
+        """Returns the number of nodes afterwards, subgraphs and functions included."""
         patches = [patch for body in self.bodies for patch in body.walk()]
         return sum(len(patch.nodes) + (0 if self.simple else _nested(patch)) for patch in patches)
 
@@ -138,7 +138,7 @@ def _without_statements(patch: GraphPatch, *, nested: bool = False) -> GraphPatc
 
 
 def _nested(patch: GraphPatch) -> int:
-    """The nodes in subgraphs that have no patch of their own: those of new nodes."""
+    """Returns the number of nodes in subgraphs that have no patch of their own: those of new nodes."""
     known = {id(child.graph) for child in patch.children}
     graphs = [graph for node in patch.nodes.holders() for _, _, graph in subgraphs(node)]
     return sum(_size(graph) for graph in graphs if id(graph) not in known)
