@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import INT64
-from onnx_convert.adapters.lib.shapes import collapse, known_size, non_negative, restore, size_at
+from onnx_convert.adapters.lib.indices import from_the_start, vector, wide
+from onnx_convert.adapters.lib.shapes import END, collapse, known_size, non_negative, restore, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
@@ -90,8 +91,14 @@ def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
 
 @downgrade("OneHot", at=11)
 def one_hot_at_positive_axis(node: Node, op: Emitter) -> Outcome:
-    """-1 always was the end; another negative axis counts from the end of the new rank."""
-    axis, others = node.attr("axis"), node.inputs[1:]
+    """-1 always was the end; another negative axis counts from the end of the new rank. Runtimes have always counted
+    negative indices from the end, but onnx takes no constant ones."""
+    axis, indices, others = node.attr("axis"), node.input(0), node.inputs[1:]
+    if indices.constant is not None and (indices.constant < 0).any():
+        # What lies before the first class, too, which is moved far behind the last.
+        within = from_the_start(op, indices, vector(op, wide(op, node.input(1))))
+        counted = from_the_start(op, within, op.const([END]))
+        return op.same(counted, *others, axis=axis if axis >= -1 else node.axis(axis, node.rank(0) + 1))
     if axis >= -1:
         return op.same()
     return from_the_front(node, op, [axis], lambda x, axes: op.same(x, *others, axis=axes[0]), new=1)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _HELD: Final[dict[int, Any]] = {INT64: object, FLOAT: numpy.float32, DOUBLE: numpy.float64}  # object: ints of Python
-_OPSETS: Final = {"Abs": 6, "Ceil": 6, "Floor": 6, "Max": 8, "Min": 8}  # that a node is written for; the others: 7
+_OPSETS: Final = {"Abs": 6, "Ceil": 6, "Floor": 6, "Max": 8, "Min": 8, "Relu": 6}  # that a node is written for; the others: 7
 
 
 class Numbers:
@@ -287,7 +287,12 @@ class Number:
             return self
         if bound.low >= self.high and self.single:
             return bound
-        return self._with(bound, "Max", numpy.maximum, (max(self.low, bound.low), max(self.high, bound.high)))
+        bounds = max(self.low, bound.low), max(self.high, bound.high)
+        if self.known is None and bound.number == 0 and self.numbers.compared == DOUBLE:
+            # Runtimes know no Max of doubles below opset 8, but Relu.
+            value = self.numbers.node("Relu", self.in_dtype(DOUBLE))
+            return replace(self, computed=value, dtype=DOUBLE, low=bounds[0], high=bounds[1])
+        return self._with(bound, "Max", numpy.maximum, bounds)
 
     def at_most(self, bound: Numeric) -> Number:
         """Returns the smaller of two numbers."""
