@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _HELD: Final[dict[int, Any]] = {INT64: object, FLOAT: numpy.float32, DOUBLE: numpy.float64}  # object: ints of Python
-_OPSETS: Final = {"Abs": 6, "Ceil": 6, "Floor": 6, "Max": 8, "Min": 8, "Relu": 6}  # that a node is written for; the others: 7
+_OPSETS: Final = {"Abs": 6, "Exp": 6, "Log": 6, "Ceil": 6, "Floor": 6, "Max": 8, "Min": 8, "Relu": 6}  # that a node is written for; the others: 7
 
 
 class Numbers:
@@ -77,11 +77,11 @@ class Numbers:
         single = single or value.shape in ((), (1,))
         return Number(self, None, self.cast(value, self.dtype), self.dtype, low, high, single)
 
-    def one(self, value: Value) -> Number:
+    def one(self, value: Value, low: float = -inf, high: float = inf) -> Number:
         """Returns the Number for a scalar, or a vector of one element."""
         if value.constant is None and value.rank != 1:
             value = self.op.at(5).Reshape(value, self.op.const([1]))
-        return self.of(value)
+        return self.of(value, low, high)
 
     def size(self, x: Value, axis: int) -> Number:
         """Returns the size of a value along an axis; a negative one counts from the end."""
@@ -328,9 +328,26 @@ class Number:
         """Rounds reals up."""
         return self._each("Ceil", numpy.ceil)
 
+    def exp(self) -> Number:
+        """Returns e to the power of reals."""
+        return self._each("Exp", numpy.exp)
+
+    def log(self) -> Number:
+        """Returns the natural logarithm of reals."""
+        return self._each("Log", numpy.log)
+
+    def cos(self) -> Number:
+        """Returns the cosine of angles, reals."""
+        return self._each("Cos", numpy.cos)
+
+    def sin(self) -> Number:
+        """Returns the sine of angles, reals."""
+        return self._each("Sin", numpy.sin)
+
     def _each(self, operator: str, fold: Callable[[Array], Array]) -> Number:
         if self.computed is None:
-            return self.numbers.of(fold(numpy.asarray(self.known)))
+            with numpy.errstate(all="ignore"):
+                return self.numbers.of(fold(numpy.asarray(self.known)))
         value = self.numbers.node(operator, self.computed)
         return replace(self, computed=value, low=0 if operator == "Abs" else -inf, high=inf)
 
