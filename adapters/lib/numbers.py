@@ -20,14 +20,14 @@ node.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy
 
 from onnx_convert.adapter import Value
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64
-from onnx_convert.adapters.lib.shapes import END, count_in_row, known_size, part, size_at
+from onnx_convert.adapters.lib.shapes import END, count_in_row, known_size, part, product, size_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -126,7 +126,7 @@ class Numbers:
         length = count.in_dtype(INT64)
         return self.of(self.once(lambda: count_in_row(self.op, length), "row", length.name), 0, END)
 
-    def vector(self, parts: Iterable[Number | int]) -> Value:
+    def vector(self, parts: Iterable[Numeric]) -> Value:
         """Writes numbers one after the other into one vector: a constant if all of them are known, else a Concat."""
         pieces: list[Number] = []
         for piece in map(self.of, parts):
@@ -136,6 +136,17 @@ class Numbers:
                 pieces.append(piece)
         values = [piece.value for piece in pieces or [self._known([])]]
         return values[0] if len(values) == 1 else self.op.at(4).Concat(*values, axis=0)
+
+    def target(self, parts: Iterable[Numeric]) -> Value:
+        """Writes a shape to give to Reshape: like `vector`, or as a constant with a -1 for one size that is not known.
+
+        With a -1 nothing else may be 0, so that takes known sizes for all others.
+        """
+        pieces = [self.of(piece) for piece in parts]
+        known = [size for piece in pieces if piece.known is not None for size in piece.known.tolist()]
+        if 0 not in known and len([piece for piece in pieces if piece.known is None]) == 1:
+            pieces = [self._known(-1) if piece.known is None and piece.single else piece for piece in pieces]
+        return self.vector(pieces)
 
     def once(self, write: Callable[[], Value], *key: object) -> Value:
         """Returns what `write` writes, which happens once for each key."""
@@ -372,6 +383,27 @@ class Number:
     def transposed(self) -> Number:
         """Returns a matrix whose rows are the columns of this one."""
         return self._arranged(lambda array: array.T, "Transpose", 1, perm=[1, 0])
+
+    def along(self, axis: int, rank: int) -> Number:
+        """Returns a vector as one axis of so many, all others of length 1."""
+        shape = [-1 if other == axis else 1 for other in range(rank)]
+        if self.computed is None:
+            return self.numbers.of(numpy.reshape(numpy.asarray(self.known), shape))
+        if rank == 1:
+            return self
+        value, numbers = self.computed, self.numbers
+        write = numbers.op.at(5).Reshape
+        return replace(self, computed=numbers.once(lambda: write(value, numbers.op.const(shape)), value.name, *shape))
+
+    def product(self) -> Number:
+        """Returns the product of a vector; 1 if it is empty."""
+        if self.computed is None:
+            return self.numbers.of(prod(numpy.asarray(self.known).tolist()))
+        value, numbers = self.computed, self.numbers
+        if self.single:
+            return self
+        made = numbers.once(lambda: product(numbers.op, value), "product", value.name)
+        return replace(self, computed=made, low=0 if self.low >= 0 else -inf, high=inf, single=True)
 
     def row_sums(self) -> Number:
         """Returns the sum of each row of a matrix, in a column."""
