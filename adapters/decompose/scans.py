@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.axes import moved, permuted
 from onnx_convert.adapters.lib.bodies import Body, tensor_type
-from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, HALVES, INT64
-from onnx_convert.adapters.lib.indices import fixed, is_negative, places, vector, wide
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, HALVES, INT64, cast
+from onnx_convert.adapters.lib.indices import fixed, is_negative, places, vector
 from onnx_convert.adapters.lib.shapes import END, never_empty, non_negative, part, product, reshape
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _along(node: Node, op: Emitter, x: Value, axis: numpy.ndarray[Any, Any] | No
     if axis is not None and axis.item() >= 0:
         place = op.const([int(axis.item())])
     else:
-        place = non_negative(op, wide(op, vector(op, node.input(1))), op.Shape(shape))
+        place = non_negative(op, cast(op, vector(op, node.input(1)), INT64), op.Shape(shape))
     left = op.at(7).Sub(places(op, shape, 0), place)  # below 0 for the axes before
     before, after = (
         _product_where(op, shape, is_negative(op, side)) for side in (left, op.at(7).Sub(place, places(op, shape, 0)))

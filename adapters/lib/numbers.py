@@ -14,7 +14,7 @@ Less of integers, so from there on they are double, which is exact up to 2**53 a
 `Numbers(op, FLOAT)` makes reals of that dtype: coordinates, scales.
 
 Each whole number knows bounds that it never leaves (no size is negative), so that a clamp which never bites costs no
-node.
+node. Nodes are written for the opsets that suit them (`op.at`), so not in bodies (`op.graph`), which have one opset.
 """
 
 from __future__ import annotations
@@ -94,15 +94,16 @@ class Numbers:
 
     def sizes(self, x: Value, axes: Sequence[int] | None = None) -> Number:
         """Returns the sizes of a value along these axes, or along all."""
-        if x.shape is not None:
-            sizes = x.shape if axes is None else [x.shape[axis] for axis in axes]
-            known = [size for size in sizes if isinstance(size, int)]
-            if len(known) == len(sizes):
+        shape = x.shape
+        if shape is not None:
+            axes = [axis % len(shape) for axis in axes] if axes is not None else range(len(shape))
+            known = [size for axis in axes if isinstance(size := shape[axis], int)]
+            if len(known) == len(axes):
                 return self._known(known)
-        value = self.shape(x)
-        if axes is not None and axes != list(range(x.rank or 0)):
-            value = self.op.Gather(value, self.op.const(axes), axis=0)
-        return self.computed(value, 0, END)
+        if axes is None or (shape is not None and list(axes) == list(range(len(shape)))):
+            return self.computed(self.shape(x), 0, END)
+        names = self.op.const(axes)
+        return self.computed(self.node("Gather", self.shape(x), names), 0, END)
 
     def rank(self, x: Value) -> Number:
         """Returns how many axes a value has."""
@@ -196,8 +197,9 @@ class Number:
         return self.in_dtype(self.numbers.dtype)
 
     def whole(self) -> Number:
-        """Returns a number that was compared as int64 again."""
-        return self if self.dtype == self.numbers.dtype else self.numbers.of(self.value, self.low, self.high)
+        """Returns the number as int64 again, after it was compared."""
+        dtype = self.numbers.dtype
+        return self if self.dtype == dtype else replace(self, computed=self.value, dtype=dtype)
 
     def in_dtype(self, dtype: int) -> Value:
         """The value in another dtype."""
@@ -365,9 +367,12 @@ class Number:
     # ---- vectors and matrices
 
     def __getitem__(self, place: int | slice) -> Number:
-        """Takes one number out of a vector, or several; places count from the front."""
+        """Takes one number out of a vector, or several; negative places count from the end."""
         single = isinstance(place, int)
-        start, stop = (place, place + 1) if isinstance(place, int) else (place.start or 0, place.stop or END)
+        if isinstance(place, int):
+            start, stop = place, place + 1 or END
+        else:
+            start, stop = place.start or 0, END if place.stop is None else place.stop
         if self.computed is None:
             return self.numbers.of(numpy.asarray(self.known)[start:stop])
         if single and self.single:

@@ -83,6 +83,7 @@ class _Frame:
         self.facts = Facts(lambda: None)
         self.elements = Elements(self._source, self.type_of, opset)
         self._sources: dict[str, NodeProto | TensorProto | None] | None = None
+        self._statements: dict[str, ValueInfoProto] = {}
         self.is_foreign = False  # whether it has nodes of operators that onnx does not know
         self.is_alone = False  # whether such a node holds it: then nobody infers it
         self.originals: dict[int, NodeProto] = {}  # of nodes that were cut, by the place
@@ -111,12 +112,12 @@ class _Frame:
 
     def state(self, name: str, kind: TypeProto) -> None:
         """States the type of a value in the view, instead of what was stated before."""
-        for values in (self.graph.output, self.graph.value_info):
-            for value in values:
-                if value.name == name:
-                    value.type.CopyFrom(kind)
-                    return
-        self.graph.value_info.append(ValueInfoProto(name=name, type=kind))
+        value = self._statement(name)
+        if value is None:
+            self.graph.value_info.append(ValueInfoProto(name=name, type=kind))
+            self._statements[name] = self.graph.value_info[-1]
+        else:
+            value.type.CopyFrom(kind)
 
     def learn(self, name: str, kind: TypeProto) -> bool:
         """States a type, unless as much is stated already; whether it does."""
@@ -128,12 +129,14 @@ class _Frame:
 
     def stated(self, name: str) -> TypeProto | None:
         """The type that the view states of a value."""
-        for values in (self.graph.output, self.graph.value_info):
-            for value in values:
-                if value.name == name:
-                    kind: TypeProto = value.type
-                    return kind
-        return None
+        value = self._statement(name)
+        return value.type if value is not None else None
+
+    def _statement(self, name: str) -> ValueInfoProto | None:
+        if not self._statements:
+            for values in (self.graph.value_info, self.graph.output):
+                self._statements.update((value.name, value) for value in values)
+        return self._statements.get(name)
 
 
 def _alone(frame: _Frame, model: ModelProto) -> list[ValueInfoProto]:
@@ -226,6 +229,9 @@ class _Desk:
         for site in self.sites:
             if site.entry.wrong:
                 self._cut(site)
+            if site.entry.elements:
+                dtype = next(attribute.i for attribute in site.node.attribute if attribute.name == "to")
+                self._state(site, site.node.output[0], TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype)))
 
     def give_up(self, found: GraphProto) -> bool:
         """Cuts what is still not settled, without saying anything of its outputs; whether there was anything."""
@@ -269,11 +275,17 @@ class _Desk:
     def _revise(self, site: _Site, *, dry: bool = False) -> bool:
         frame, node, entry = site.frame, site.node, site.entry
         kinds = [frame.type_of(name) if name else None for name in node.output]
-        if not entry.wrong and all(_is_full(kind) for kind in kinds):
+        names = zip(node.output, kinds, strict=True)
+        if not entry.wrong and all(_is_full(kind) and frame.stated(name) is None for name, kind in names):
             return False
         call = corrections.call_of(node, frame.opset, frame.type_of, frame.elements.of)
         shapes = corrections.shapes_of(entry, call)
-        if entry.wrong and not site.cut:
+        if entry.elements and not site.cut:
+            if not _may_be_a_shape(frame.type_of(node.input[0])):
+                return False
+            if not dry:
+                self._cut(site)
+        elif entry.wrong and not site.cut:
             used = {size for name in node.input if name for size in dims_of(frame.type_of(name)) or ()}
             for kind, true in zip(kinds, shapes, strict=True):
                 dims = dims_of(kind)
@@ -343,6 +355,13 @@ def _blank(node: NodeProto) -> None:
 def _import_cut(imports: object) -> None:
     if all(entry.domain != CUT for entry in imports):  # type: ignore[attr-defined]
         imports.add(domain=CUT, version=1)  # type: ignore[attr-defined]
+
+
+def _may_be_a_shape(kind: TypeProto | None) -> bool:
+    """Whether inference may know elements of a value of that type."""
+    dims = dims_of(kind)
+    integers = kind is None or kind.tensor_type.elem_type in (0, TensorProto.INT32, TensorProto.INT64)
+    return integers and (dims is None or len(dims) < 2)
 
 
 def _is_full(kind: TypeProto | None) -> bool:

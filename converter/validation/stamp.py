@@ -54,14 +54,14 @@ def judge(model: ModelProto, where: str) -> None:
     faults = {key: fault for key, case in cases.items() if (fault := _fault(case, case.opset, called))}
     if not faults:
         return
-    lines = []
+    lines: list[str] = []
     for number, (body, _, types) in enumerate(_bodies(model)):
         for node in _nodes(body):
             known = tuple([types.get(name, "") for name in node.input])
             names = tuple([attribute.name for attribute in node.attribute])
-            fault = faults.get((number, _Kind(node.domain, node.op_type, names, len(node.output), known)))
-            if fault:
-                lines.append(f"{node.op_type} {name_of(node)!r} ({fault})")
+            why = faults.get((number, _Kind(node.domain, node.op_type, names, len(node.output), known)))
+            if why:
+                lines.append(f"{node.op_type} {name_of(node)!r} ({why})")
     shown = ", ".join(lines[:_LISTED]) + (f" and {len(lines) - _LISTED} more" if len(lines) > _LISTED else "")
     worst = next(case for key, case in cases.items() if key in faults)
     what = "1 node does" if len(lines) == 1 else f"{len(lines)} nodes do"
@@ -115,7 +115,7 @@ def _fault(case: _Case, opset: int, called: set[tuple[str, str]]) -> str:
     newest = signatures.signature_of(operator, opsets.latest(domain), domain)
     if rule.deprecated and newest is not None and not newest.deprecated:
         rule = rule._replace(deprecated=False)  # that version was superseded, but it is what the stamp says
-    finding = legality.check(case.node, rule, opset, lambda name: case.types.get(name, ""))
+    finding = legality.check(case.node, rule, opset, lambda name: case.types.get(name, "")).finding
     return finding.reason if finding is not None else ""
 
 
