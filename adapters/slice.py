@@ -65,12 +65,17 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
 
 
 def _count(node: Node) -> int:
-    """Returns how many bounds there are, where no axes are named."""
-    shapes = [node.input(index).shape for index in (_FROM, _TO)]
+    """Returns how many bounds there are, where no axes are named: as many as the input has axes, as the text says,
+    though runtimes take fewer."""
+    given = [node.optional_input(index) for index in (_FROM, _TO, _STEPS)]
+    shapes = [bounds.shape for bounds in given if bounds is not None]
     known = [shape[0] for shape in shapes if shape and isinstance(shape[0], int)]
-    if not known:
+    if known:
+        return known[0]
+    rank = node.input(0).rank
+    if rank is None:
         node.refuse("neither axes nor the number of starts is known", "name the axes", unknown=True)
-    return known[0]
+    return rank
 
 
 def _indices(size: Number, start: Number, end: Number, step: Number) -> Number:

@@ -37,6 +37,8 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
     """The last axis needs nothing; another one is moved there by a Transpose, and back."""
     x, axis = node.input(0), node.attr("axis")
     rank = x.rank
+    if axis == -1:
+        return op.same(axis=-1 if rank is None else rank - 1)
     if rank is None:
         return _normalise_in_three_dimensions(node, op, axis)
     axis = node.axis(axis, rank)
@@ -48,8 +50,6 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
 def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
     """Whatever the rank: reshape to [before, axis, after], put the axis last, normalise rows, undo."""
     x = node.input(0)
-    if axis == -1:
-        return _normalise_rows(x, op)
     shape = op.Shape(x)
     blocks = reshape(op, x, three_dimensions(op, shape, axis))
     return reshape(op, permuted(op, blocks, [0, 2, 1], lambda turned: op.same(turned, axis=2)), shape)

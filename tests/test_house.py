@@ -85,7 +85,7 @@ STOREYS = (
     ("api",),
     ("conversion", "reference"),
     ("planning",),
-    ("target",),
+    ("target", "validation"),
     ("adapters",),
     ("adapter",),
     ("rewrite",),

@@ -132,12 +132,16 @@ class ModelPatch:
         stale: Collection[str] = (),
         value_info: Sequence[ValueInfoProto] = (),
         refined: Sequence[ValueInfoProto] = (),
+        *,
+        bare: bool = False,
     ) -> ModelPatch:
         """Returns the patch with other statements about values of the main graph: without those of `stale`, with the
-        types of inner values `value_info` and of outputs `refined`."""
+        types of inner values `value_info` and of outputs `refined`. `bare` leaves out all that the source states of
+        inner values, in nested graphs too."""
+        graph = _without_statements(self.graph) if bare else self.graph
         graph = replace(
-            self.graph,
-            stale_value_info=self.graph.stale_value_info.union(stale),
+            graph,
+            stale_value_info=graph.stale_value_info.union(stale),
             value_info=[*self.graph.value_info, *value_info],
             refined=[*self.graph.refined, *refined],
         )
@@ -157,6 +161,13 @@ class ModelPatch:
     def any_change(self) -> bool:
         """Whether any node, constant or function is different (the stamps aside)."""
         return bool(self.removed_functions) or any(patch.any_change for patch in self.bodies)
+
+
+def _without_statements(patch: GraphPatch) -> GraphPatch:
+    """Returns the patch of a graph and those nested in it without what the source states of inner values."""
+    stated = {value.name for value in getattr(patch.graph, "value_info", ())}
+    children = [_without_statements(child) for child in patch.children]
+    return replace(patch, children=children, stale_value_info=patch.stale_value_info | stated)
 
 
 def _nested(patch: GraphPatch) -> int:

@@ -65,7 +65,10 @@ class _Planner:
             source.elements,
             lambda: names_in_use(model),
         )
-        self._facts = Facts(lambda: inference.of_source(source, self.faults.append), len(model.graph.node))
+        self._false: set[str] = set()
+        self._facts = Facts(
+            lambda: inference.of_source(source, self.faults.append, self._false.update), len(model.graph.node)
+        )
         self._steps: Counter[Step] = Counter()
         self._refusals: list[Refusal] = []
         self._assumed: list[str] = []
@@ -109,6 +112,8 @@ class _Planner:
             notes=[took] if self._session.took_ir3_initializer else [],
             rewrites=driver.rewrites,
             known=self._known(driver),
+            operators=driver.written,
+            false=self._false,
         )
 
     def _known(self, driver: Driver) -> dict[str, bytes] | None:

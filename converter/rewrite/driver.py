@@ -28,6 +28,7 @@ from onnx_convert.spec import opsets, signatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
     from onnx import FunctionProto, GraphProto
 
@@ -103,6 +104,11 @@ class Driver:
     def writes_simple_nodes(self) -> bool:
         """Whether all new nodes can be copied without a look into them."""
         return all(opsets.is_simple(operator, domain) for domain, operator in self.legalizer.endings)
+
+    @property
+    def written(self) -> AbstractSet[tuple[str, str]]:
+        """The operators of new nodes, by domain and name."""
+        return self.legalizer.endings.keys()
 
     def body(self, scope: Scope, chunks: Iterable[Chunk] = ()) -> Work:
         """Plans the main graph, with its chunks, or a function body; the plan is `scope.patch`."""
