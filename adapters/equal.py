@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.lib.dtypes import FIRST_FLOATS, STRING
+from onnx_convert.adapters.lib.dtypes import BOOL, FIRST_FLOATS, STRING, UINT64
 from onnx_convert.adapters.lib.shapes import END, reshape
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ def compare_floats_by_order(node: Node, op: Emitter) -> Value:
     """
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
+    if dtype == UINT64:  # a difference wraps around, and is 0 for equal numbers only
+        return op.Not(op.Cast(op.at(7).Sub(a, b), to=BOOL))
     if dtype not in FIRST_FLOATS:
         return op.same()
     total = op.Add(a, b)
