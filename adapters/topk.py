@@ -49,8 +49,7 @@ def number_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
 
 @downgrade("TopK", at=11)
 def smallest_as_largest(node: Node, op: Emitter) -> Outcome:
-    """The smallest elements are the largest of the negated ones. Where no order is asked for, the elements come in order
-    all the same."""
+    """The smallest elements are the largest of the negated ones. Where no order is asked for, they are in order too."""
     axis = node.attr("axis")
     if axis >= -1:  # -1 is the default, and needs no rank
         return _largest(node, op, node.input(0), None if axis == -1 else axis)
@@ -58,12 +57,12 @@ def smallest_as_largest(node: Node, op: Emitter) -> Outcome:
 
 
 def _largest(node: Node, op: Emitter, x: Value, axis: int | None) -> tuple[Value, ...]:
-    number, how = node.input(1), {"drop": ("largest", "sorted"), "axis": axis}
+    number, gone = node.input(1), ("largest", "sorted")
     if node.attr("largest"):
-        return op.sames(x, number, **how)
+        return op.sames(x, number, drop=gone, axis=axis)
     dtype = node.dtype(0)
     signed = INT64 if dtype == UINT64 else dtype
-    values, indices = op.sames(_negated(op, cast(op, x, signed), signed), number, **how)
+    values, indices = op.sames(_negated(op, cast(op, x, signed), signed), number, drop=gone, axis=axis)
     return cast(op, _negated(op, values, signed), dtype) if node.uses_output(0) else values, indices
 
 
