@@ -18,7 +18,6 @@ from copy import copy
 from functools import cached_property, reduce
 from itertools import product
 from math import inf, prod
-from operator import add, mul
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy
@@ -28,13 +27,15 @@ from onnx_convert.adapters.clip import number_like
 from onnx_convert.adapters.lib.dtypes import is_integer, lowest
 from onnx_convert.adapters.lib.indices import WRITTEN
 from onnx_convert.adapters.lib.numbers import Number, Numbers
-from onnx_convert.adapters.lib.shapes import END, known_size, part, reshape
+from onnx_convert.adapters.lib.shapes import END, count_in_row, known_size, part, reshape
 from onnx_convert.adapters.lib.shapes import product as product_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
+
+    Array = numpy.ndarray[Any, Any]
 
 _SAME: Final = ("SAME_UPPER", "SAME_LOWER")
 _ORDER: Final = "the sum over a window may be taken in another order"
@@ -316,33 +317,30 @@ def _indices(node: Node, op: Emitter, w: Windows) -> Value:
     ArgMax takes the first of equal elements. It is in the pads only if no element of the window is above their value,
     and then it is the very first: the first one that is in the input takes its place.
     """
-    sizes, numbers = [w.size(axis) for axis in w.axes], w.numbers
-    others = [sizes[:axis] if node.attr("storage_order") else sizes[axis + 1 :] for axis in w.axes]
-    weights = [reduce(mul, lengths, numbers.of(1)) for lengths in others]
+    sizes = [size for size in node.shape(0)[2:] if isinstance(size, int)]
+    if len(sizes) < len(w.kernel):
+        node.refuse("the indices depend on sizes that are not known", "give the input a shape", unknown=True)
+    weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in w.axes]
     elements = list(product(*(range(length) for length in w.kernel)))
     padded = w.padded(w.reach, _nothing(w.x)).x
     taps = (_tap(op, padded, w, dict(enumerate(element))) for element in elements)
     chosen = op.ArgMax(op.Concat(*(op.at(12).Unsqueeze(tap, axes=[0]) for tap in taps), axis=0), axis=0, keepdims=0)
-    steps = numpy.multiply(elements, w.dilations)
-    offsets = reduce(add, (numbers.of(steps[:, axis]) * weights[axis] for axis in w.axes))
-    index = op.Gather(offsets.value, chosen, axis=0)
-    origins = [numbers.up_to(w.count(axis)) * w.strides[axis] - w.begin[axis] for axis in w.axes]
-    for place in _on_a_grid(w, [origin * weight for origin, weight in zip(origins, weights, strict=True)]):
-        index = op.at(7).Add(index, place.value)
-    skipped = [origin.at_least(origin % d) - origin for origin, d in zip(origins, w.dilations, strict=True)]
-    if any(number.known is None or number.known.any() for number in skipped):
+    index = op.Gather(op.const(numpy.multiply(elements, w.dilations) @ weights), chosen, axis=0)
+    origins = [numpy.arange(w.count(i).number) * w.strides[i] - w.begin[i].number for i in w.axes]
+    for place in _on_a_grid(w, origins, weights):
+        index = op.at(7).Add(index, op.const(place))
+    skipped = [numpy.maximum(first, first % d) - first for first, d in zip(origins, w.dilations, strict=True)]
+    if any(count.any() for count in skipped):
         is_first = op.Gather(op.const([1] + [0] * (len(elements) - 1)), chosen, axis=0)
-        for place in _on_a_grid(w, [number * weight for number, weight in zip(skipped, weights, strict=True)]):
-            index = op.at(7).Add(index, op.at(7).Mul(is_first, place.value))
-    return op.at(7).Add(index, _images(w, reduce(mul, sizes)))
+        for place in _on_a_grid(w, skipped, weights):
+            index = op.at(7).Add(index, op.at(7).Mul(is_first, op.const(place)))
+    return op.at(7).Add(index, _images(op, w.x, prod(sizes)))
 
 
-def _on_a_grid(w: Windows, lines: Sequence[Number]) -> list[Number]:
-    """Returns numbers along each axis such that they are summed up at each window; a small sum is known as a whole."""
-    columns = [line.reshaped(_along(w, axis)) for axis, line in enumerate(lines)]
-    known = [column.known for column in columns if column.known is not None]
-    small = len(known) == len(columns) and prod(array.size for array in known) <= WRITTEN
-    return [reduce(add, columns)] if small else columns
+def _on_a_grid(w: Windows, lines: Sequence[Array], weights: Sequence[int]) -> Sequence[Array]:
+    """Returns places along each axis such that they are summed up at each window; few windows are summed up here."""
+    places = [(line * weights[i]).reshape(_along(w, i)) for i, line in enumerate(lines)]
+    return [reduce(numpy.add, places)] if prod(map(len, lines)) <= WRITTEN else places
 
 
 def _along(w: Windows, axis: int) -> list[int]:
@@ -350,15 +348,15 @@ def _along(w: Windows, axis: int) -> list[int]:
     return [-1, *[1] * (len(w.kernel) - 1 - axis)]
 
 
-def _images(w: Windows, size: Number) -> Value:
+def _images(op: Emitter, x: Value, size: int) -> Value:
     """Writes the flat index of the first element of each channel: [batch, channels, 1, 1, ...]."""
-    op, numbers, ones = w.numbers.op, w.numbers, [1 for _ in w.axes]
-    batch, channels = (known_size(w.x, axis) for axis in (0, 1))
-    if batch is not None and channels is not None and size.known is not None:
-        return op.const((numpy.arange(batch * channels) * size.number).reshape(batch, channels, *ones))
-    outer = part(op, numbers.shape(w.x), 0, 2)
-    count = numbers.computed(product_of(op, outer), 0, END, single=True)
-    return reshape(op, (numbers.row(count) * size).value, op.Concat(outer, op.const(ones), axis=0))
+    batch, channels, *spatial = x.shape or ()
+    ones = [1 for _ in spatial]
+    if isinstance(batch, int) and isinstance(channels, int):
+        return op.const((numpy.arange(batch * channels) * size).reshape(batch, channels, *ones))
+    outer = part(op, op.Shape(x), 0, 2)
+    starts = op.at(7).Mul(count_in_row(op, product_of(op, outer)), op.const([size]))
+    return reshape(op, starts, op.Concat(outer, op.const(ones), axis=0))
 
 
 # ---- LpPool
