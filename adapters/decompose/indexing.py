@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _EXACT_IN_FLOAT: Final = 2**23  # sums of two integers below this
 
+
 @downgrade("Compress", at=9)
 def gather_what_is_chosen(node: Node, op: Emitter) -> Value:
     """The places where the condition holds are gathered; without an axis, from the flat input."""
