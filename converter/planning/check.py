@@ -27,7 +27,8 @@ from onnx_convert.planning.plan import Findings
 from onnx_convert.spec.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from onnx_convert.analysis.view import View
     from onnx_convert.model.patch import Rewrite
@@ -51,6 +52,12 @@ def check(source: SourceModel, plan: Plan) -> Findings:
         if plan.known is not None:
             checking.compare(settled, plan.known)
     return checking.findings
+
+
+def faults_of(source: SourceModel) -> list[str]:
+    """Returns what onnx's own full check finds wrong with a source, one line a fault."""
+    imports = source.imports.main, *source.imports.functions
+    return judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))[0]
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
@@ -83,7 +90,7 @@ class _Checking:
     def _warn(self, warnings: Iterable[str]) -> None:
         self.findings = self.findings._replace(warnings=[*self.findings.warnings, *warnings])
 
-    def retract(self, false: Set[str], inferred: GraphProto) -> None:
+    def retract(self, false: AbstractSet[str], inferred: GraphProto) -> None:
         """Leaves out what the source states of these values of its main graph."""
         if not false:
             return
@@ -106,8 +113,7 @@ class _Checking:
         that is left out with a warning; what the source has too is only a warning. Returns what is left to find, and
         what is known of the result."""
         source = self.source
-        imports = source.imports.main, *source.imports.functions
-        before, _ = judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))
+        before = faults_of(source)
         bare = claims.without(self._look().serialised())
         left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
         if settled is not None:
@@ -156,7 +162,7 @@ class _Checking:
         self.findings = so_far._replace(value_info=value_info, refined=[*so_far.refined, *refined])
 
     @property
-    def _stale(self) -> Set[str]:
+    def _stale(self) -> AbstractSet[str]:
         return self.findings.stale | self.plan.patch.graph.stale_value_info
 
 

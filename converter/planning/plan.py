@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping, Sequence, Set
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from onnx import ValueInfoProto
 
@@ -51,8 +52,8 @@ class Plan(NamedTuple):
     warnings: Sequence[str] = ()
     rewrites: Sequence[Rewrite] = ()
     known: Mapping[str, bytes] | None = None
-    operators: Set[tuple[str, str]] = frozenset()
-    false: Set[str] = frozenset()
+    operators: AbstractSet[tuple[str, str]] = frozenset()
+    false: AbstractSet[str] = frozenset()
 
     def completed(self, findings: Findings) -> Plan:
         """Returns the plan with what its check found to be added."""

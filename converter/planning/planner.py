@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.analysis import inference
 from onnx_convert.analysis.facts import Facts
-from onnx_convert.errors import InternalError, InvalidModelError
+from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.functions import callees_first
 from onnx_convert.model.graphs import names_in_use
 from onnx_convert.model.names import Names
 from onnx_convert.model.patch import ModelPatch
-from onnx_convert.planning import call_sites, dead_constants
+from onnx_convert.planning import call_sites, check, dead_constants
 from onnx_convert.planning.plan import Plan
 from onnx_convert.report import Refusal
 from onnx_convert.rewrite.context import Session
@@ -42,10 +42,16 @@ def plan(source: SourceModel, target: Target, options: Options) -> Plan:
     planner = _Planner(source, target, options)
     try:
         return planner.plan()
-    except InternalError as error:
-        if planner.faults:
-            why = inference.lines_of(planner.faults[0])[0]
-            raise InvalidModelError(f"does not pass onnx's own check: {why}", where=source.name) from error
+    except InvalidModelError:
+        raise
+    except Exception as error:  # an adapter may take what the schemas demand for granted
+        node = getattr(error, "node", "")
+        faults = planner.faults or check.faults_of(source)
+        if faults:
+            why = inference.lines_of(faults[0])[0] if isinstance(faults[0], Exception) else faults[0]
+            said = f"node {node!r}: the model" if node else ""
+            text = f"{said} does not pass onnx's own check: {why}".strip()
+            raise InvalidModelError(text, where=source.name) from error
         raise
 
 
