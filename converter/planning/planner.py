@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onnx_convert.analysis import inference
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.errors import InvalidModelError
-from onnx_convert.model.functions import callees_first
-from onnx_convert.model.graphs import names_in_use
+from onnx_convert.model.functions import callees_first, key_of, nodes_with_calls_expanded
+from onnx_convert.model.graphs import name_of, names_in_use
 from onnx_convert.model.names import Names
-from onnx_convert.model.patch import ModelPatch
+from onnx_convert.model.patch import GraphPatch, ModelPatch
 from onnx_convert.planning import call_sites, check, dead_constants
 from onnx_convert.planning.plan import Plan
 from onnx_convert.report import Refusal
@@ -34,11 +34,17 @@ if TYPE_CHECKING:
     from onnx_convert.target.resolve import Target
 
 
+MOST_NODES: Final = 200_000
+"""Nodes that the calls of functions may stand for."""
+
+
 def plan(source: SourceModel, target: Target, options: Options) -> Plan:
     """Returns the plan that brings a model to a target; where nodes are refused it leaves them as they are.
 
     Raises InvalidModelError if an adapter stumbles over a model that onnx itself finds wrong.
     """
+    if source.functions and (too_large := _refused_for_size(source)) is not None:
+        return too_large
     planner = _Planner(source, target, options)
     try:
         return planner.plan()
@@ -53,6 +59,18 @@ def plan(source: SourceModel, target: Target, options: Options) -> Plan:
             text = f"{said} does not pass onnx's own check: {why}".strip()
             raise InvalidModelError(text, where=source.name) from error
         raise
+
+
+def _refused_for_size(source: SourceModel) -> Plan | None:
+    """Returns a refusal if the calls of functions stand for more nodes than anybody can go through, onnx included."""
+    graph = source.proto.graph
+    count = nodes_with_calls_expanded(graph, source.functions)
+    if count <= MOST_NODES + source.index.nodes:
+        return None
+    call = next(node for node in graph.node if key_of(node) in source.functions)
+    reason = f"the calls of functions, expanded, are too large: {count if count < 10**12 else 'more than 10^12'} nodes"
+    refusal = Refusal(call.op_type, call.domain, name_of(call), 0, opsets.DOWN, reason, "call functions less often")
+    return Plan(ModelPatch(GraphPatch(graph, [*graph.node])), Counter(), [refusal])
 
 
 class _Planner:
