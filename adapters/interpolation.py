@@ -175,6 +175,7 @@ def _coordinates(calc: Calculator, axis: Axis, how: str) -> Number:
 def _numbers(op: Emitter, count: int | Value) -> tuple[Number, Number]:
     """The row 0, 1, 2 ... and how many."""
     if isinstance(count, int):
+        op.subject.limit(count)
         return numpy.arange(count, dtype=numpy.float32)[None], vector(count)
     numbers = count_in_row(op, count)
     return op.Cast(numbers, to=FLOAT), op.Cast(count, to=FLOAT)

@@ -208,6 +208,7 @@ def _indices(op: Emitter, x: Value, axis: int, begin: int | Value, end: int | Va
     """Which elements of an axis the padded one consists of. What is padded is not empty."""
     size = known_size(x, axis)
     if isinstance(begin, int) and isinstance(end, int) and size is not None:
+        op.subject.limit(max(begin, 0) + size + max(end, 0))
         return op.const([_index(place, size, mode) for place in range(-begin, size + end)])
     before, after = (op.const([pad]) if isinstance(pad, int) else pad for pad in (begin, end))
     length = size_along(op, x, axis)

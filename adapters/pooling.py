@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number, upgrade
+from onnx_convert.adapter import LARGEST, downgrade, dtype_number, upgrade
 from onnx_convert.adapters.shapes import END, count_in_row, part, reshape
 
 if TYPE_CHECKING:
@@ -177,15 +177,16 @@ def average_by_convolution(node: Node, op: Emitter) -> Value:
         ones = op.at(8).Expand(op.const([1], dtype), op.Concat(op.const([1, 1]), part(op, op.Shape(x), 2), axis=0))
         return op.Div(y, _convolve(node, op, ones, 1 / prod(kernel), w))
     for axis, size in enumerate(size for size in sizes if size is not None):
-        factors = [w.kernel[axis] / max(count, 1) for count in _filled(w, axis, size)]
+        factors = [w.kernel[axis] / max(count, 1) for count in _filled(node, w, axis, size)]
         if set(factors) != {1.0}:
             after = len(kernel) - 1 - axis
             y = op.Mul(y, op.const(numpy.reshape(factors, (-1, *[1] * after)), dtype))
     return y
 
 
-def _filled(w: Windows, axis: int, size: int) -> list[int]:
+def _filled(node: Node, w: Windows, axis: int, size: int) -> list[int]:
     """How many elements of the input each window of an axis holds."""
+    node.limit(w.count(axis, size), w.kernel[axis], most=LARGEST)
     starts = [index * w.strides[axis] - w.begin[axis] for index in range(w.count(axis, size))]
     steps = range(0, w.extents[axis], w.dilations[axis])
     return [sum(0 <= start + step < size for step in steps) for start in starts]
@@ -196,6 +197,7 @@ def _convolve(node: Node, op: Emitter, x: Value, weight: float, w: Windows) -> V
     spread = {"kernel_shape": w.kernel, "strides": w.strides, "dilations": w.dilations}
     spread |= {"auto_pad": node.attr("auto_pad")} if not w.known else {"pads": w.pads}
     dtype, channels = node.dtype(0), x.shape[1] if x.shape is not None else None
+    node.limit(channels if isinstance(channels, int) else 1, *w.kernel, most=LARGEST)
     if isinstance(channels, int) and channels:
         weights = op.const(numpy.full((channels, 1, *w.kernel), weight), dtype)
         return op.Conv(x, weights, group=channels, **spread)
@@ -290,6 +292,9 @@ def _indices(node: Node, op: Emitter, w: Windows) -> Value:
         node.refuse("the indices depend on sizes that are not known", "give the input a shape", unknown=True)
     axes = range(len(sizes))
     weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in axes]
+    node.limit(*w.kernel)
+    for i in axes:
+        node.limit(w.count(i, sizes[i]))
     elements = list(product(*(range(k) for k in w.kernel)))
     padded = _pad(op, x, w.begin, w.reach, _LOWEST.get(x.dtype or 0, -inf))
     taps = [_tap(op, padded, w, dict(enumerate(element))) for element in elements]
@@ -306,6 +311,7 @@ def _images(op: Emitter, x: Value, size: int, axes: int) -> Value:
     """The flat index of the first element of each channel: [batch, channels, 1, 1, ...]."""
     batch, channels = x.shape[:2] if x.shape is not None else (None, None)
     if isinstance(batch, int) and isinstance(channels, int):
+        op.subject.limit(batch, channels)
         return op.const((numpy.arange(batch * channels) * size).reshape(batch, channels, *[1] * axes))
     outer = part(op, op.Shape(x), 0, 2)
     count = op.at(10).ReduceProd(outer, axes=[0], keepdims=1)

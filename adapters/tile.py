@@ -53,6 +53,7 @@ def repeat_axis_by_axis(node: Node, op: Emitter) -> Value:
         if count == 1:
             continue
         if length is not None and (too_many or dtype not in FLOATS):
+            node.limit(length, count)
             y = op.Gather(y, op.const(list(range(length)) * count), axis=axis)
         elif too_many:
             node.refuse(f"float16, the dtype of the data, does not hold the count {count}", _GIVE_SHAPES, unknown=True)

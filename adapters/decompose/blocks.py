@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number
+from onnx_convert.adapter import LARGEST, downgrade, dtype_number
 from onnx_convert.adapters.shapes import (
     DOUBLE,
     FLOAT,
@@ -63,6 +63,7 @@ def _transposed_convolution(node: Node, op: Emitter, block: Numbers) -> Value:
         last = op.Div(moves, op.const(strides))
         blocks, missing = op.Add(last, op.const([1] * axes)), None
     batch, channels = known_size(x, 0), known_size(x, 1)
+    node.limit(count, count, most=LARGEST)
     y = op.ConvTranspose(
         op.Reshape(
             x, _joined(op, [-1 if batch is None or channels is None else batch * channels // count, count], blocks)

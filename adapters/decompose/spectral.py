@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number
+from onnx_convert.adapter import LARGEST, downgrade, dtype_number
 from onnx_convert.adapters.decompose.compiled import Compiled
 from onnx_convert.adapters.shapes import (
     DOUBLE,
@@ -57,6 +57,7 @@ def sum_of_cosines(node: Node, op: Emitter) -> Value:
     less = 0 if node.attr("periodic") else 1
     if size.constant is not None:
         count = int(size.constant)
+        node.limit(count, most=LARGEST)
         with numpy.errstate(all="ignore"):  # a symmetric window of one element is no number
             turns = 2 * pi * numpy.arange(count) / numpy.float64(count - less)
         return op.const(sum(term * numpy.cos(k * turns) for k, term in enumerate(terms)), dtype)
@@ -82,6 +83,7 @@ def triangles_on_the_mel_scale(node: Node, op: Emitter) -> Value:
     if len(given) < len(known):
         return cast(op, _triangles_at_run_time(node, op), node.attr("output_datatype"))
     bands, length, rate, *edges = given
+    node.limit(int(bands) + 2, int(length) // 2 + 1, most=LARGEST)
     low, high = (numpy.log(1 + edge / 700) for edge in edges)
     mels = low + numpy.arange(bands + 2) * ((high - low) / (bands + 2))
     bins = numpy.floor((length + 1) * (700 * (numpy.exp(mels) - 1)) / rate)
@@ -184,6 +186,7 @@ def _matrix(
 
 def _waves(node: Node, length: int, rows: int, bins: int) -> Array:
     """[element, part, bin, part]: what each part of an element adds to each part of a bin."""
+    node.limit(rows, bins, 4, most=LARGEST)
     number, scale = numpy.arange(rows)[:, None], max(length, 1)
     turns = 2 * pi * (number * numpy.arange(bins) % scale) / scale
     cosine, sine = numpy.cos(turns), numpy.sin(turns)
@@ -232,6 +235,7 @@ def slide_a_transform(node: Node, op: Emitter) -> Value:
     bins = (length or 0) // 2 + 1 if node.attr("onesided") else length or 0
     if step is None or not length or parts is None or 4 * length * bins > _MOST or dtype not in _FLOATS:
         return _transform_frames(node, op)
+    node.limit(length, bins, 4, most=LARGEST)
     waves = _kernels(length, bins)[:, :parts]
     work = working_dtype(dtype)
     known = None if window is None else window.constant

@@ -159,6 +159,8 @@ def _body(
         if operator not in holds:
             if not all(isinstance(name, str) for name in operator):
                 raise InvalidModelError(f"{path}the name {operator!r} of an operator is not UTF-8", where=where)
+            if not node.op_type:
+                raise InvalidModelError(f"{path}node {name_of(node)!r} has no operator", where=where)
             domain = opsets.canonical_domain(node.domain)
             if domain not in imports:
                 raise InvalidModelError(f"{path}{_shown(node)}: {opsets.shown(domain)} is not imported", where=where)

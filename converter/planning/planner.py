@@ -24,7 +24,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, TypeProto
+    from onnx import GraphProto, NodeProto, TypeProto
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.model.source import SourceModel
@@ -52,6 +52,8 @@ def plan(source: SourceModel, target: Target, options: Options) -> Plan:
         raise
     except Exception as error:  # an adapter may take what the schemas demand for granted
         node = getattr(error, "node", "")
+        if isinstance(error.__cause__ or error, MemoryError):
+            return _refused(source, f"what replaces it ({node or 'a node'}) is too large for the memory", "")
         faults = planner.faults or check.faults_of(source)
         if faults:
             why = inference.lines_of(faults[0])[0] if isinstance(faults[0], Exception) else faults[0]
@@ -69,7 +71,14 @@ def _refused_for_size(source: SourceModel) -> Plan | None:
         return None
     call = next(node for node in graph.node if key_of(node) in source.functions)
     reason = f"the calls of functions, expanded, are too large: {count if count < 10**12 else 'more than 10^12'} nodes"
-    refusal = Refusal(call.op_type, call.domain, name_of(call), 0, opsets.DOWN, reason, "call functions less often")
+    return _refused(source, reason, "call functions less often", call)
+
+
+def _refused(source: SourceModel, reason: str, remedy: str, node: NodeProto | None = None) -> Plan:
+    """Returns a plan that changes nothing, and says why."""
+    graph = source.proto.graph
+    node = node if node is not None else graph.node[0]
+    refusal = Refusal(node.op_type, node.domain, name_of(node), 0, opsets.DOWN, reason, remedy)
     return Plan(ModelPatch(GraphPatch(graph, [*graph.node])), Counter(), [refusal])
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnx_convert.model.tensor_validation import count
 from onnx_convert.model.wire import BYTES, FIXED32, FIXED64, VARINT, Piece, Span, joined, records
 from onnx_convert.spec.types import BITS
 
@@ -32,10 +33,7 @@ def bytes_needed(tensor: TensorProto) -> int | None:
     bits = BITS.get(tensor.data_type)
     if bits is None:
         return None
-    elements = 1
-    for dim in tensor.dims:
-        elements *= max(dim, 0)
-    return (elements * bits + 7) // 8
+    return (count(max(dim, 0) for dim in tensor.dims) * bits + 7) // 8
 
 
 def external_data(tensor: TensorProto) -> dict[str, str | bytes]:
