@@ -37,8 +37,8 @@ def _rounds_up(node: NodeProto) -> bool:
     return any(attribute.name == "ceil_mode" and attribute.i for attribute in node.attribute)
 
 
-def _has_no_onesided(node: NodeProto) -> bool:
-    return all(attribute.name != "onesided" for attribute in node.attribute)
+def _lacks(name: str) -> Callable[[NodeProto], bool]:
+    return lambda node: all(attribute.name != name for attribute in node.attribute)
 
 
 class Entry(NamedTuple):
@@ -56,7 +56,7 @@ _WRONG: Final = {
     "LpPool": Entry(range(18, 22), operator_shapes.pool, True, _rounds_up),
     "MaxPool": Entry(range(10, 22), operator_shapes.pool, True, _rounds_up),
     # `onesided` is taken to be 0 where it is left out
-    "STFT": Entry(ALWAYS, operator_shapes.stft, True, _has_no_onesided),
+    "STFT": Entry(ALWAYS, operator_shapes.stft, True, _lacks("onesided")),
     # sizes that are not known are 0, and the last two outputs are scalars
     "Attention": Entry(ALWAYS, operator_shapes.attention, True),
     # the symbol of an axis stays, whatever is left of the axis
@@ -64,6 +64,8 @@ _WRONG: Final = {
     "DFT": Entry(ALWAYS, operator_shapes.dft, True),
     # a label has the size that it has in the first operand, though another one stretches it
     "Einsum": Entry(ALWAYS, operator_shapes.einsum, True),
+    # fails where `axes` is left out, for its body has no default of it
+    "MeanVarianceNormalization": Entry(ALWAYS, operator_shapes.as_input, True, _lacks("axes")),
     # the grid has the rank of the matrices
     "AffineGrid": Entry(ALWAYS, operator_shapes.affine_grid, True),
 }

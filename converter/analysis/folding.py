@@ -7,7 +7,6 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy
-from onnx import NodeProto
 
 from onnx_convert.analysis import evaluation
 from onnx_convert.spec import opsets
@@ -16,7 +15,7 @@ from onnx_convert.spec.types import size
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from onnx import TypeProto
+    from onnx import NodeProto, TypeProto
 
     Array = numpy.ndarray[Any, Any]
 

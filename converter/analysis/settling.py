@@ -82,6 +82,7 @@ class _Frame:
         self.facts = Facts(lambda: None)
         self.elements = Elements(self._source, self.type_of, opset)
         self._sources: dict[str, NodeProto | TensorProto | None] | None = None
+        self._statements: dict[str, ValueInfoProto] = {}
         self.is_foreign = False  # whether it has nodes of operators that onnx does not know
         self.is_alone = False  # whether such a node holds it: then nobody infers it
         self.originals: dict[int, NodeProto] = {}  # of nodes that were cut, by the place
@@ -110,12 +111,12 @@ class _Frame:
 
     def state(self, name: str, kind: TypeProto) -> None:
         """States the type of a value in the view, instead of what was stated before."""
-        for values in (self.graph.output, self.graph.value_info):
-            for value in values:
-                if value.name == name:
-                    value.type.CopyFrom(kind)
-                    return
-        self.graph.value_info.append(ValueInfoProto(name=name, type=kind))
+        value = self._statement(name)
+        if value is None:
+            self.graph.value_info.append(ValueInfoProto(name=name, type=kind))
+            self._statements[name] = self.graph.value_info[-1]
+        else:
+            value.type.CopyFrom(kind)
 
     def learn(self, name: str, kind: TypeProto) -> bool:
         """States a type, unless as much is stated already; whether it does."""
@@ -127,12 +128,14 @@ class _Frame:
 
     def stated(self, name: str) -> TypeProto | None:
         """The type that the view states of a value."""
-        for values in (self.graph.output, self.graph.value_info):
-            for value in values:
-                if value.name == name:
-                    kind: TypeProto = value.type
-                    return kind
-        return None
+        value = self._statement(name)
+        return value.type if value is not None else None
+
+    def _statement(self, name: str) -> ValueInfoProto | None:
+        if not self._statements:
+            for values in (self.graph.value_info, self.graph.output):
+                self._statements.update((value.name, value) for value in values)
+        return self._statements.get(name)
 
 
 def _alone(frame: _Frame, model: ModelProto) -> list[ValueInfoProto]:
@@ -270,7 +273,8 @@ class _Desk:
     def _revise(self, site: _Site, *, dry: bool = False) -> bool:
         frame, node, entry = site.frame, site.node, site.entry
         kinds = [frame.type_of(name) if name else None for name in node.output]
-        if not entry.wrong and all(_is_full(kind) for kind in kinds):
+        names = zip(node.output, kinds, strict=True)
+        if not entry.wrong and all(_is_full(kind) and frame.stated(name) is None for name, kind in names):
             return False
         call = corrections.call_of(node, frame.opset, frame.type_of, frame.elements.of)
         shapes = corrections.shapes_of(entry, call)

@@ -264,14 +264,15 @@ def of_source(source: SourceModel) -> View:
     index, graph = source.index, source.proto.graph
     simple = index.simple and _FRAGILE.isdisjoint(index.operators)
     head = _head(source, None, simple=simple)
-    return View(head, pack(graph, graph.node, index.chunks), index.chunks) if simple else View(head)
+    return View(head, pack(graph, index.chunks), index.chunks) if simple else View(head)
 
 
 def of_result(source: SourceModel, patch: ModelPatch) -> View:
     """Returns the view of a model as it will be after a patch."""
     simple = patch.simple and _FRAGILE.isdisjoint(source.index.operators)
     head = _head(source, patch, simple=simple)
-    return View(head, patch.graph.packed, patch.graph.chunks) if simple else View(head)
+    nodes = patch.graph.nodes
+    return View(head, nodes.packed(), nodes.chunks) if simple else View(head)
 
 
 def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> ModelProto:

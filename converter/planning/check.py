@@ -125,7 +125,7 @@ class _Checking:
                     return [f"the type of {name!r} has changed"], settled
             self.retract(false, settled.graph)
             left, settled = self.judged()
-            if left and any(graph.value_info for graph in source.index.graphs):
+            if settled is None and any(graph.value_info for graph in source.index.graphs):
                 warning = f"stated types contradict the model and are left out: {left[0]}"
                 self.findings = self.findings._replace(bare=True)
                 self._warn([warning])

@@ -12,6 +12,7 @@ from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.functions import callees_first, key_of, nodes_with_calls_expanded
 from onnx_convert.model.graphs import name_of, names_in_use
 from onnx_convert.model.names import Names
+from onnx_convert.model.node_list import NodeList
 from onnx_convert.model.patch import GraphPatch, ModelPatch
 from onnx_convert.planning import call_sites, check, dead_constants
 from onnx_convert.planning.plan import Plan
@@ -19,7 +20,6 @@ from onnx_convert.report import Refusal
 from onnx_convert.rewrite.context import Session
 from onnx_convert.rewrite.driver import Driver
 from onnx_convert.rewrite.initializers import initializers_to_inputs
-from onnx_convert.rewrite.scope import Scope
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from onnx_convert.options import Options
     from onnx_convert.report import Step
     from onnx_convert.rewrite.driver import Work
+    from onnx_convert.rewrite.scope import Scope
     from onnx_convert.target.resolve import Target
 
 
@@ -79,7 +80,7 @@ def _refused(source: SourceModel, reason: str, remedy: str, node: NodeProto | No
     graph = source.proto.graph
     node = node if node is not None else graph.node[0]
     refusal = Refusal(node.op_type, node.domain, name_of(node), 0, opsets.DOWN, reason, remedy)
-    return Plan(ModelPatch(GraphPatch(graph, [*graph.node])), Counter(), [refusal])
+    return Plan(ModelPatch(GraphPatch(graph, NodeList(graph))), Counter(), [refusal])
 
 
 class _Planner:
@@ -114,18 +115,20 @@ class _Planner:
         source, target = self.source, self.target
         functions, index = source.functions, source.index
         expanded = {key for key, f in functions.items() if ir_versions.of_function(f) > target.ir_version}
-        driver = Driver(self._session, target.opsets, self.options, functions, expanded, simple=index.simple)
+        driver = Driver(self._session, target.opsets, self.options, functions, simple=index.simple)
+        driver.inline(expanded)
         kept = []
         for key in callees_first(functions):
             if key not in expanded:
                 scope, work = self._function(driver, key)
                 if work.unknown and not self.options.keep_functions:
                     expanded.add(key)  # the calls may know what the body alone does not tell
+                    driver.inline([key])
                 else:
                     kept.append(scope.patch)
                     self._take(work)
-        main = Scope(source.proto.graph, self._session, self._facts, source.imports.main)
-        self._take(work := driver.body(main, index.chunks))
+        main = driver.scope(source.proto.graph, self._facts, source.imports.main, chunks=index.chunks)
+        self._take(work := driver.body(main))
         self._orphaned += work.orphaned
         training = [scope.patch for scope in self._training(driver, main)]
         dead_constants.sweep([main.patch, *training], self._orphaned, overridable=self._overridable)
@@ -167,7 +170,7 @@ class _Planner:
     def _function(self, driver: Driver, key: FunctionKey) -> tuple[Scope, Work]:
         function = self.source.functions[key]
         imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}
-        scope = Scope(function, self._session, self._function_facts(key), imports, path=f"function {function.name}")
+        scope = driver.scope(function, self._function_facts(key), imports, path=f"function {function.name}")
         work = driver.body(scope)
         if not work.unknown:
             dead_constants.sweep([scope.patch], work.orphaned, overridable=self._overridable)
@@ -191,7 +194,7 @@ class _Planner:
         scopes = []
         for training in self.source.proto.training_info:
             for graph in (training.initialization, training.algorithm):
-                scope = Scope(graph, self._session, Facts(lambda: None), self.source.imports.main, main, "training")
+                scope = driver.scope(graph, Facts(lambda: None), self.source.imports.main, main, "training")
                 self._take(work := driver.body(scope))
                 self._orphaned += work.orphaned
                 scopes.append(scope)

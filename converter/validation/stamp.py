@@ -52,7 +52,7 @@ def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
     newest = signatures.signature_of(operator, opsets.latest(domain), domain)
     if signature.deprecated and newest is not None and not newest.deprecated:
         signature = signature._replace(deprecated=False)  # that version was superseded, but it is what the stamp says
-    finding = legality.check(case.node, signature, opset, case.type_str_of)
+    finding = legality.check(case.node, signature, opset, case.type_str_of).finding
     return finding.reason if finding is not None else ""
 
 
