@@ -104,9 +104,9 @@ def _waves(
 
 def _table(cosine: Number, sine: Number, parts: int, order: str) -> Array:
     """Returns known waves with an axis for the parts of an element (p) and those of the outcome, in this order."""
-    made: Array = sum(
-        numpy.einsum(f"kl,pq->{order}", wave.known, where[:parts]) for wave, where in ((cosine, _COSINE), (sine, _SINE))
-    )
+    known = ((numpy.asarray(cosine.known), _COSINE), (numpy.asarray(sine.known), _SINE))
+    first, second = (numpy.einsum(f"kl,pq->{order}", wave, where[:parts]) for wave, where in known)
+    made: Array = first + second
     return made
 
 
@@ -150,8 +150,8 @@ def _transformed(node: Node, op: Emitter, signals: Value) -> Value:
     few = length.number is not None and 4 * length.number * bins.number <= _MOST
     how = {"inverse": bool(node.attr("inverse")), "real": made == 1}
     if few and known is not None and parts is not None:
-        waves = _table(*_waves(length, size, bins, **how), parts, "lpkq")[..., :made]
-        matrix = op.const(waves.reshape(known * parts, bins.number * made), signals.dtype or FLOAT)
+        table = _table(*_waves(length, size, bins, **how), parts, "lpkq")[..., :made]
+        matrix = op.const(table.reshape(known * parts, bins.number * made), signals.dtype or FLOAT)
         rows = op.Reshape(signals, op.const([*[0] * last, known * parts]))
         return op.Reshape(op.MatMul(rows, matrix), op.const([*[0] * last, bins.number, made]))
     if not few:  # nor are they written as a constant

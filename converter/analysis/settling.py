@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import onnx.shape_inference
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
-from onnx_convert.analysis import bindings, corrections
+from onnx_convert.analysis import bindings, corrections, onnx_inference
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.analysis.propagation import Elements, Vector, dims_of
 from onnx_convert.model.graphs import captured, subgraphs
@@ -141,12 +140,14 @@ class _Frame:
 
 def _alone(frame: _Frame, model: ModelProto) -> list[ValueInfoProto]:
     """What inference finds of a graph that stands alone, but for what it captures."""
-    alone = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, graph=frame.graph)
+    alone = ModelProto(
+        domain=model.domain, ir_version=model.ir_version, opset_import=model.opset_import, graph=frame.graph
+    )
     for name in sorted(captured(frame.graph)):
         kind = frame.parent.type_of(name) if frame.parent is not None else None
         alone.graph.input.append(ValueInfoProto(name=name, type=kind))
     try:
-        found = onnx.shape_inference.infer_shapes(alone, strict_mode=False, data_prop=True).graph
+        found = onnx_inference.infer(alone.SerializeToString(), check_type=False, strict=False, data_prop=True)
     except Exception:  # C++ errors come as several unrelated types
         return []
     return [value for values in (found.value_info, found.output) for value in values if value.type.WhichOneof("value")]
