@@ -242,4 +242,3 @@ def _from_front(op: Emitter, y: Value, axis: int) -> Value:
 def _after(op: Emitter, shape: Value, axis: int) -> Value:
     """The sizes behind an axis."""
     return part(op, shape, axis + 1) if axis != -1 else part(op, shape, END)
-

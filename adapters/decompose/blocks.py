@@ -76,7 +76,7 @@ def _axes(node: Node) -> int:
 
 def _transposed_convolution(node: Node, op: Emitter, blocks: _Blocks, size: Array) -> Value:
     """Writes a kernel for each element of a block that puts it into its place; images one by one."""
-    x, numbers, axes, count = node.input(0), blocks.image.numbers, len(size), prod(size.tolist())
+    x, numbers, count = node.input(0), blocks.image.numbers, prod(size.tolist())
     batch, channels = numbers.size(x, 0), numbers.size(x, 1) // count
     known = blocks.left.known
     y = op.ConvTranspose(

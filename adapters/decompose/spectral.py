@@ -105,8 +105,7 @@ def _waves(
 def _table(cosine: Number, sine: Number, parts: int, order: str) -> Array:
     """Returns known waves with an axis for the parts of an element (p) and those of the outcome, in this order."""
     made: Array = sum(
-        numpy.einsum(f"kl,pq->{order}", wave.known, where[:parts])
-        for wave, where in ((cosine, _COSINE), (sine, _SINE))
+        numpy.einsum(f"kl,pq->{order}", wave.known, where[:parts]) for wave, where in ((cosine, _COSINE), (sine, _SINE))
     )
     return made
 
@@ -151,13 +150,14 @@ def _transformed(node: Node, op: Emitter, signals: Value) -> Value:
     few = length.number is not None and 4 * length.number * bins.number <= _MOST
     how = {"inverse": bool(node.attr("inverse")), "real": made == 1}
     if few and known is not None and parts is not None:
-        waves = _table(*_waves(length, size, bins, **how), parts, "lpkq")[..., :made]
-        matrix = op.const(waves.reshape(known * parts, bins.number * made), signals.dtype or FLOAT)
+        table = _table(*_waves(length, size, bins, **how), parts, "lpkq")[..., :made]
+        matrix = op.const(table.reshape(known * parts, bins.number * made), signals.dtype or FLOAT)
         rows = op.Reshape(signals, op.const([*[0] * last, known * parts]))
         return op.Reshape(op.MatMul(rows, matrix), op.const([*[0] * last, bins.number, made]))
+    elements = used
     if not few:  # nor are they written as a constant
-        bins = numbers.computed(bins.value, 0, END, single=True)
-    waves = [wave.in_dtype(signals.dtype or FLOAT) for wave in _waves(length, used if few else size, bins, **how)]
+        elements, bins = (numbers.computed(count.value, 0, END, single=True) for count in (size, bins))
+    waves = [wave.in_dtype(signals.dtype or FLOAT) for wave in _waves(length, elements, bins, **how)]
     if few:
         waves = [op.Slice(wave, op.const([0]), size.value, op.const([1])) for wave in waves]
     return reduce(op.Add, (
