@@ -2,8 +2,8 @@
 """How each operator crosses each of its version boundaries: one file a family, up and down side by side.
 
 Importing this package imports the tables that concern all operators. A family is imported when an operator is asked
-about that its file names in quotes; a new file needs no entry anywhere. An adapter imports `onnx_convert.adapter` and
-`onnx_convert.adapters.lib`, and nothing else.
+about that its file names in quotes; a new file needs no entry anywhere. An adapter imports `onnx_convert.adapter`, the
+one door to what it may ask and write, and what families share in `lib`; nothing else.
 """
 
 from functools import lru_cache

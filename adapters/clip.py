@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clip (`consumed_inputs`, which 6 dropped together with the lack of default bounds, is told in `consumed_inputs`).
+"""Clip.
 
+6: `consumed_inputs`, a hint about memory, is gone; without `min` and `max` nothing was clipped; from 6 on the largest
+finite floats are the default.
 11: `min` and `max` are scalar inputs of the data's dtype, and an absent one is the limit of that dtype; below, they are
 attributes, float32 whatever the data are, and an absent one is the limit of float32.
 12: below, there are no integers.
@@ -10,7 +12,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import (
@@ -29,8 +31,26 @@ from onnx_convert.adapters.lib.dtypes import (
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
+_HINT: Final = ("consumed_inputs",)
 _TO_INFINITY: Final = 65520.0  # from here on, the nearest float16 is infinity
 _NARROW: Final = (INT8, UINT8, INT16, UINT16)  # many runtimes do not compare these
+
+
+@upgrade("Clip", at=6)
+def spell_out_no_bound(node: Node, op: Emitter) -> Value:
+    """A bound that is absent is an infinity; without any, nothing is clipped."""
+    if not node.has("min") and not node.has("max"):
+        return op.Identity(node.input(0))
+    absent: dict[str, Any] = {
+        name: bound for name, bound in (("min", -math.inf), ("max", math.inf)) if not node.has(name)
+    }
+    return op.same(drop=_HINT, **absent)
+
+
+@downgrade("Clip", at=6)
+def spell_out_default_bounds(node: Node, op: Emitter) -> Value:
+    """What is absent is written as the default that it meant."""
+    return op.same(**{name: node.attr(name) for name in ("min", "max") if not node.has(name)})
 
 
 @upgrade("Clip", at=11)

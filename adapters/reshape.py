@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reshape.
+"""Reshape, Flatten.
 
 5: `shape` is an input; below, an attribute, and `consumed_inputs` a hint about memory.
+11: `axis` of Flatten may be negative.
 14: `allowzero=1` makes a 0 in `shape` a size of 0; otherwise, and always below, it copies the size of the input.
 """
 
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, INT64
-from onnx_convert.adapters.lib.shapes import never_empty, ones_like, part
+from onnx_convert.adapters.lib.shapes import collapse, never_empty, ones_like, part
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Shape, Value
@@ -91,3 +92,18 @@ def _line(op: Emitter, shape: Value) -> Value:
     if isinstance(length, int):
         return op.const([-1, *[1] * (length - 1)] if length else [])
     return part(op, op.at(4).Concat(op.const([-1]), ones_like(op, shape), axis=0), 0, -1)
+
+
+# ---- Flatten
+
+
+@downgrade("Flatten", at=11)
+def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
+    """A negative axis counts from the end of a known rank; of an unknown one, what is before it is made a row first."""
+    x, axis = node.input(0), node.attr("axis")
+    if axis >= 0:
+        return op.same()
+    if x.rank is not None:
+        return op.same(axis=axis + x.rank)
+    flat, _ = collapse(op, x, -axis)
+    return op.same(flat, axis=1)

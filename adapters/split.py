@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Split (negative axes are told in `negative_axes`).
+"""Split.
 
 2: below, `axis` has no default, and the sizes may also come as a second input, a float like the data.
+11: `axis` may be negative.
 13: `split`, the sizes of the parts, is an input; below, an attribute.
 18: `num_outputs` cuts into equal parts, of which the last may be smaller; one of it and `split` is required. Below,
 parts without sizes are equal.
@@ -12,12 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import INT64
 from onnx_convert.adapters.lib.numbers import Numbers
 from onnx_convert.adapters.lib.shapes import size_at
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 _SIZES: Final = 1
 
@@ -39,6 +41,12 @@ def sizes_from_floats(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
 def spell_out_axis(node: Node, op: Emitter) -> Value:
     """An absent axis is 0."""
     return op.same() if node.has("axis") else op.same(axis=0)
+
+
+@downgrade("Split", at=11)
+def split_at_positive_axis(node: Node, op: Emitter) -> Outcome:
+    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
+    return from_the_front(node, op, [node.attr("axis")], lambda x, axes: op.sames(x, axis=axes[0]))
 
 
 @upgrade("Split", at=13)

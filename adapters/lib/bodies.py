@@ -90,17 +90,33 @@ class Body:
         place = len(self.graph.output) if at is None else at
         self.graph.output.insert(place, ValueInfoProto(name=name, type=_type(kind)))
 
-    def node(self, operator: str, *inputs: str, to: str = "", ahead: bool = False, **attributes: Any) -> str:
-        """Adds a node after all others, or `ahead` of those that were copied, and returns the name of its output.
+    def put(self, place: int, name: str) -> None:
+        """Makes another value, of the same type, the output at a place."""
+        self.graph.output[place].name = name
 
-        Its output is called `to` if that is given.
-        """
+    def drop_inputs(self, start: int = 0) -> list[str]:
+        """Takes away the inputs from a place on, and returns their names: of values that added nodes have to make."""
+        names = self.inputs[start:]
+        del self.graph.input[start:]
+        return names
+
+    def drop_outputs(self, start: int = 0) -> list[str]:
+        """Takes away the outputs from a place on, and returns their names."""
+        names = self.outputs[start:]
+        del self.graph.output[start:]
+        return names
+
+    def node(self, operator: str, *inputs: str, to: str = "", ahead: bool = False, **attributes: Any) -> str:
+        """Adds a node after all others, or `ahead` of those that were copied, and returns the name of its output: `to`
+        if that is given. Attributes that are None are left out."""
         return self.nodes(operator, *inputs, to=[to or self.fresh(operator)], ahead=ahead, **attributes)[0]
 
     def nodes(self, operator: str, *inputs: str, to: list[str], ahead: bool = False, **attributes: Any) -> list[str]:
         """Adds a node with several outputs, `to`."""
         new = NodeProto(op_type=operator, input=inputs, output=to)
-        new.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        new.attribute.extend(
+            helper.make_attribute(name, value) for name, value in attributes.items() if value is not None
+        )
         self.graph.node.insert(self._ahead if ahead else len(self.graph.node), new)
         self._ahead += ahead
         return to

@@ -8,15 +8,13 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx_convert.analysis.evaluation import taken
-from onnx_convert.analysis.propagation import Size, dims_of
+from onnx_convert.analysis.propagation import Size, Vector, dims_of
 from onnx_convert.model.attributes import given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from onnx import NodeProto, TypeProto
-
-    from onnx_convert.analysis.propagation import Vector
 
 Dims = list[Size] | None  # of a tensor, None if its rank is not known
 END = 2**31 - 1  # a bound that is meant to be the end of any axis
@@ -240,7 +238,7 @@ def slice_(call: Call) -> list[Dims]:
     x = call.dims(0)
     starts, ends = call.integers("starts", 1, 10), call.integers("ends", 2, 10)
     if x is None:
-        return [unknown(len(starts)) if starts and call.version >= 10 and not call.has(3) else None]
+        return [None]  # there should be as many starts as axes where none are named, but runtimes take fewer
     named = call.has(3) if call.version >= 10 else "axes" in call.given
     axes = call.integers("axes", 3, 10) if named else [*range(len(starts) if starts is not None else len(x))]
     if axes is None or any(not -len(x) <= axis < len(x) for axis in axes):
@@ -300,6 +298,11 @@ def _rest(x: Dims, others: Sequence[Size]) -> Size:
     return symbols[0] if len(symbols) == 1 and whole == part else None
 
 
+def as_input(call: Call) -> list[Dims]:
+    """What an operator makes of each element by itself."""
+    return [call.dims(0)]
+
+
 def transpose(call: Call) -> list[Dims]:
     """Transpose: `perm` tells the rank, too."""
     x, perm = call.dims(0), call.given.get("perm")
@@ -350,7 +353,7 @@ def _times(a: Size, b: Size) -> Size:
 
 def unsqueeze(call: Call) -> list[Dims]:
     """Unsqueeze: there are as many axes more as are named."""
-    x, axes = call.dims(0), call.vector(1)
+    x, axes = call.dims(0), _axes(call)
     if x is None or axes is None:
         return [None]
     rank = len(x) + len(axes.sizes)
@@ -364,7 +367,7 @@ def unsqueeze(call: Call) -> list[Dims]:
 
 def squeeze(call: Call) -> list[Dims]:
     """Squeeze: there are as many axes less as are named."""
-    x, axes = call.dims(0), call.vector(1)
+    x, axes = call.dims(0), _axes(call)
     if x is None or axes is None or len(axes.sizes) > len(x):
         return [None]
     numbers = axes.numbers
@@ -372,6 +375,14 @@ def squeeze(call: Call) -> list[Dims]:
         return [unknown(len(x) - len(axes.sizes))]
     gone = {axis % len(x) for axis in numbers}
     return [[size for axis, size in enumerate(x) if axis not in gone]]
+
+
+def _axes(call: Call) -> Vector | None:
+    """The axes of Squeeze and Unsqueeze, an input from 13 on."""
+    if call.version >= 13:
+        return call.vector(1)
+    named = call.given.get("axes")
+    return Vector(tuple(named)) if named is not None else None
 
 
 def same_rank(call: Call) -> list[Dims]:

@@ -34,12 +34,17 @@ class SourceModel:
     @cached_property
     def index(self) -> ModelIndex:
         """What the model consists of, found by one walk over all nodes."""
-        return examine(self.proto, self.name)
+        return examine(self.proto, self.name, self.payload)
 
     @cached_property
     def functions(self) -> dict[FunctionKey, FunctionProto]:
         """The model-local functions."""
         return {function_key(function): function for function in self.proto.functions}
+
+    def payload(self, tensor: TensorProto) -> int | None:  # noqa: ARG002 - a file knows
+        """Returns how many bytes of raw data a tensor has in the file it comes from: None if it holds what it has, -1
+        if they are not raw."""
+        return None
 
     def elements(self, tensor: TensorProto) -> TensorProto:
         """Returns a tensor of the model with its elements; as it is if they are external to a model in memory, which

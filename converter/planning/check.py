@@ -54,6 +54,12 @@ def check(source: SourceModel, plan: Plan) -> Findings:
     return checking.findings
 
 
+def faults_of(source: SourceModel) -> list[str]:
+    """Returns what onnx's own full check finds wrong with a source, one line a fault."""
+    imports = source.imports.main, *source.imports.functions
+    return judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))[0]
+
+
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
     """Returns the adapter and node whose name or values a finding mentions; two empty texts if it mentions none."""
     mentioned = set(re.findall(r"[^\s()\[\]'\":,]+", text))
@@ -107,8 +113,7 @@ class _Checking:
         that is left out with a warning; what the source has too is only a warning. Returns what is left to find, and
         what is known of the result."""
         source = self.source
-        imports = source.imports.main, *source.imports.functions
-        before, _ = judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))
+        before = faults_of(source)
         bare = claims.without(self._look().serialised())
         left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
         if settled is not None:
@@ -120,7 +125,7 @@ class _Checking:
                     return [f"the type of {name!r} has changed"], settled
             self.retract(false, settled.graph)
             left, settled = self.judged()
-            if left and any(graph.value_info for graph in source.index.graphs):
+            if settled is None and _has_statements(source):
                 warning = f"stated types contradict the model and are left out: {left[0]}"
                 self.findings = self.findings._replace(bare=True)
                 self._warn([warning])
@@ -225,3 +230,10 @@ def _same_as_before(finding: str, before: list[str]) -> bool:
     """Findings are compared without numbers, since versions and counts appear in their texts."""
     plain = re.sub(r"\d+", "#", finding)
     return any(re.sub(r"\d+", "#", other) == plain for other in before)
+
+
+def _has_statements(source: SourceModel) -> bool:
+    """Returns whether a model states types of inner values, or sizes of the outputs of nested graphs."""
+    nested = [graph for graph in source.index.graphs if graph is not source.proto.graph]
+    sizes = (value.type.tensor_type.HasField("shape") for graph in nested for value in graph.output)
+    return any(graph.value_info for graph in source.index.graphs) or any(sizes)

@@ -13,7 +13,7 @@ from onnx_convert.report import Report
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 from onnx_convert.target.resolve import resolve
-from onnx_convert.validation import stamp
+from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
     from onnx_convert.model.patch import ModelPatch
@@ -29,7 +29,7 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
     Raises RefusedError if there is no way, InvalidModelError, UsageError, and InternalError if a rewrite does not hold.
     """
     target = resolve(source, request)
-    stamp.judge(source.proto, source.name)
+    validate(source)
     outcome = plan(source, target, request.options)
     if target.runtime is not None:
         outcome = _for_runtime(source, request, target, outcome)

@@ -4,34 +4,39 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onnx_convert.analysis import inference
 from onnx_convert.analysis.facts import Facts
-from onnx_convert.errors import InternalError, InvalidModelError
-from onnx_convert.model.functions import callees_first
-from onnx_convert.model.graphs import names_in_use
+from onnx_convert.errors import InvalidModelError
+from onnx_convert.model.functions import callees_first, key_of, nodes_with_calls_expanded
+from onnx_convert.model.graphs import name_of, names_in_use
 from onnx_convert.model.names import Names
-from onnx_convert.model.patch import ModelPatch
-from onnx_convert.planning import call_sites, dead_constants
+from onnx_convert.model.node_list import NodeList
+from onnx_convert.model.patch import GraphPatch, ModelPatch
+from onnx_convert.planning import call_sites, check, dead_constants
 from onnx_convert.planning.plan import Plan
 from onnx_convert.report import Refusal
 from onnx_convert.rewrite.context import Session
 from onnx_convert.rewrite.driver import Driver
 from onnx_convert.rewrite.initializers import initializers_to_inputs
-from onnx_convert.rewrite.scope import Scope
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, TypeProto
+    from onnx import GraphProto, NodeProto, TypeProto
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.model.source import SourceModel
     from onnx_convert.options import Options
     from onnx_convert.report import Step
     from onnx_convert.rewrite.driver import Work
+    from onnx_convert.rewrite.scope import Scope
     from onnx_convert.target.resolve import Target
+
+
+MOST_NODES: Final = 200_000
+"""Nodes that the calls of functions may stand for."""
 
 
 def plan(source: SourceModel, target: Target, options: Options) -> Plan:
@@ -39,14 +44,43 @@ def plan(source: SourceModel, target: Target, options: Options) -> Plan:
 
     Raises InvalidModelError if an adapter stumbles over a model that onnx itself finds wrong.
     """
+    if source.functions and (too_large := _refused_for_size(source)) is not None:
+        return too_large
     planner = _Planner(source, target, options)
     try:
         return planner.plan()
-    except InternalError as error:
-        if planner.faults:
-            why = inference.lines_of(planner.faults[0])[0]
-            raise InvalidModelError(f"does not pass onnx's own check: {why}", where=source.name) from error
+    except InvalidModelError:
         raise
+    except Exception as error:  # an adapter may take what the schemas demand for granted
+        node = getattr(error, "node", "")
+        if isinstance(error.__cause__ or error, MemoryError):
+            return _refused(source, f"what replaces it ({node or 'a node'}) is too large for the memory", "")
+        faults = planner.faults or check.faults_of(source)
+        if faults:
+            why = inference.lines_of(faults[0])[0] if isinstance(faults[0], Exception) else faults[0]
+            said = f"node {node!r}: the model" if node else ""
+            text = f"{said} does not pass onnx's own check: {why}".strip()
+            raise InvalidModelError(text, where=source.name) from error
+        raise
+
+
+def _refused_for_size(source: SourceModel) -> Plan | None:
+    """Returns a refusal if the calls of functions stand for more nodes than anybody can go through, onnx included."""
+    graph = source.proto.graph
+    count = nodes_with_calls_expanded(graph, source.functions)
+    if count <= MOST_NODES + source.index.nodes:
+        return None
+    call = next(node for node in graph.node if key_of(node) in source.functions)
+    reason = f"the calls of functions, expanded, are too large: {count if count < 10**12 else 'more than 10^12'} nodes"
+    return _refused(source, reason, "call functions less often", call)
+
+
+def _refused(source: SourceModel, reason: str, remedy: str, node: NodeProto | None = None) -> Plan:
+    """Returns a plan that changes nothing, and says why."""
+    graph = source.proto.graph
+    node = node if node is not None else graph.node[0]
+    refusal = Refusal(node.op_type, node.domain, name_of(node), 0, opsets.DOWN, reason, remedy)
+    return Plan(ModelPatch(GraphPatch(graph, NodeList(graph))), Counter(), [refusal])
 
 
 class _Planner:
@@ -81,18 +115,20 @@ class _Planner:
         source, target = self.source, self.target
         functions, index = source.functions, source.index
         expanded = {key for key, f in functions.items() if ir_versions.of_function(f) > target.ir_version}
-        driver = Driver(self._session, target.opsets, self.options, functions, expanded, simple=index.simple)
+        driver = Driver(self._session, target.opsets, self.options, functions, simple=index.simple)
+        driver.inline(expanded)
         kept = []
         for key in callees_first(functions):
             if key not in expanded:
                 scope, work = self._function(driver, key)
                 if work.unknown and not self.options.keep_functions:
                     expanded.add(key)  # the calls may know what the body alone does not tell
+                    driver.inline([key])
                 else:
                     kept.append(scope.patch)
                     self._take(work)
-        main = Scope(source.proto.graph, self._session, self._facts, source.imports.main)
-        self._take(work := driver.body(main, index.chunks))
+        main = driver.scope(source.proto.graph, self._facts, source.imports.main, chunks=index.chunks)
+        self._take(work := driver.body(main))
         self._orphaned += work.orphaned
         training = [scope.patch for scope in self._training(driver, main)]
         dead_constants.sweep([main.patch, *training], self._orphaned, overridable=self._overridable)
@@ -134,7 +170,7 @@ class _Planner:
     def _function(self, driver: Driver, key: FunctionKey) -> tuple[Scope, Work]:
         function = self.source.functions[key]
         imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}
-        scope = Scope(function, self._session, self._function_facts(key), imports, path=f"function {function.name}")
+        scope = driver.scope(function, self._function_facts(key), imports, path=f"function {function.name}")
         work = driver.body(scope)
         if not work.unknown:
             dead_constants.sweep([scope.patch], work.orphaned, overridable=self._overridable)
@@ -158,7 +194,7 @@ class _Planner:
         scopes = []
         for training in self.source.proto.training_info:
             for graph in (training.initialization, training.algorithm):
-                scope = Scope(graph, self._session, Facts(lambda: None), self.source.imports.main, main, "training")
+                scope = driver.scope(graph, Facts(lambda: None), self.source.imports.main, main, "training")
                 self._take(work := driver.body(scope))
                 self._orphaned += work.orphaned
                 scopes.append(scope)

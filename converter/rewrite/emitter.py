@@ -22,15 +22,13 @@ from onnx import (
     numpy_helper,
 )
 
-from onnx_convert.analysis.facts import nothing_known
 from onnx_convert.errors import InternalError
 from onnx_convert.model import tensors
 from onnx_convert.model.attributes import attribute, set_attributes
-from onnx_convert.model.graphs import own_of, used_names
+from onnx_convert.model.graphs import copy_own, used_names
 from onnx_convert.model.tensors import elements_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
-from onnx_convert.rewrite.node import Node, Value
-from onnx_convert.rewrite.scope import Scope
+from onnx_convert.rewrite.node import LARGEST, Node, Value
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import type_of_elements
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto
 
+    from onnx_convert.rewrite.draft import Draft
 
 Outcome = Value | tuple["Value | None", ...]
 Emitted = tuple[NodeProto, int]  # a node, and the opset of its domain for which it is written
@@ -46,6 +45,8 @@ Constant = tuple[numpy.ndarray[Any, Any], int]  # elements and their dtype
 
 # Below opset 9 a Constant makes only these.
 _FLOATS: Final = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+
+_MOST_NODES: Final = 10_000  # that one rewrite writes
 
 # What numpy converts as Cast does: float8 and its like saturate.
 _NUMBERS: Final = frozenset(
@@ -63,7 +64,7 @@ class Emitter:
 
     def __init__(self, node: Node, opset: int, opset_of_ai_onnx: int) -> None:
         self.subject = node
-        self.scope: Scope = node.scope
+        self.draft: Draft = node.draft
         self._opset = opset
         self._ai_onnx = opset_of_ai_onnx
         self._base = node.proto.name or next((name for name in node.proto.output if name), node.operator)
@@ -76,7 +77,7 @@ class Emitter:
     # ---- writing nodes
 
     def __getattr__(self, operator: str) -> Callable[..., Value]:
-        """`op.Relu(x, ...)`: a node of an operator of ai.onnx with one output, attributes as keywords."""
+        """Returns what writes a node of ai.onnx with one output: `op.Relu(x, ...)`, attributes as keywords."""
         if not operator[:1].isupper():
             raise AttributeError(operator)
 
@@ -93,11 +94,13 @@ class Emitter:
     def node(
         self, operator: str, *inputs: Value | None, outputs: int = 1, at: int = 0, domain: str = "", **attributes: Any
     ) -> tuple[Value, ...]:
-        """A node with any number of outputs, written for opset `at` if it is given. Attributes that are None are left
-        out."""
+        """Writes a node and returns the values of its outputs, of which it may have any number.
+
+        It is written for opset `at` if that is given. Attributes that are None are left out.
+        """
         opset = at or (self._ai_onnx if domain == opsets.AI_ONNX else self._opset)
         base = f"{self._base}/{operator}"
-        fresh = self.scope.session.names.fresh
+        fresh = self.draft.fresh
         new = NodeProto(
             op_type=operator,
             domain=domain or None,
@@ -116,10 +119,10 @@ class Emitter:
         outputs: int = 0,
         **attributes: Any,
     ) -> Value:
-        """The node itself, a version on: with other inputs if any are given, without the attributes in `drop`, with
-        the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
+        """Writes the node itself, a version on: with other inputs if any are given, without the attributes in `drop`,
+        with the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
 
-        The value of its first output, which stands for all of them when an adapter returns it.
+        Returns the value of its first output, which stands for all of them when an adapter returns it.
         """
         return self.sames(*inputs, drop=drop, operator=operator, outputs=outputs, **attributes)[0]
 
@@ -131,7 +134,7 @@ class Emitter:
         outputs: int = 0,
         **attributes: Any,
     ) -> tuple[Value, ...]:
-        """Like `same`; the values of all outputs."""
+        """Does as `same` does, and returns the values of all outputs."""
         old = self.subject.proto
         new = NodeProto()
         new.CopyFrom(old)
@@ -152,21 +155,21 @@ class Emitter:
         set_attributes(new, attributes, self._opset)
         count = outputs or len(old.output)
         del new.output[:]
-        fresh = self.scope.session.names.fresh
+        fresh = self.draft.fresh
         names = [*old.output][:count] + ["+"] * (count - len(old.output))
         new.output.extend(fresh(f"{self._base}/{new.op_type}_output") if name else "" for name in names)
         return self._record(new, self._opset)
 
     def call(self, function: FunctionProto | Any, *inputs: Value | None, **attributes: Any) -> Any:
-        """The nodes of a function, each at the opset that the function imports: a FunctionProto, or an ONNX Script
-        function. One value, or a tuple if the function has several outputs.
+        """Writes the nodes of a function, a FunctionProto or one of ONNX Script, each at the opset that the function
+        imports. Returns one value, or a tuple if the function has several outputs.
 
         Its constants are written as `const` does, in the dtype of the value that a CastLike names if that is known.
         """
         from onnx_convert.model.inlining import expand
 
         proto: FunctionProto = function.to_function_proto() if hasattr(function, "to_function_proto") else function
-        names = self.scope.session.names
+        names = self.draft.session.names
         caller = NodeProto(op_type=proto.name, name=self._base)
         caller.input.extend(value.name if value is not None else "" for value in inputs)
         caller.output.extend(names.fresh(f"{self._base}/{name}") for name in proto.output)
@@ -190,11 +193,11 @@ class Emitter:
             if not new.domain:
                 new.ClearField("domain")  # which ONNX text always states
             self._record(new, opset)
-        values = tuple(Value(name, self.scope) for name in caller.output)
+        values = tuple(Value(name, self.draft) for name in caller.output)
         return values[0] if len(values) == 1 else values
 
     def _constant_of(self, node: NodeProto, known: dict[str, Constant]) -> Constant | None:
-        """What a node of a function stands for if it is a constant, or brings one to a dtype that is known."""
+        """Returns elements and dtype of a node if it is a constant, or brings one to a dtype that is known."""
         if node.op_type == "Constant":
             tensor = tensors.tensor_of(node)
             if tensor is None or tensor.data_type not in _NUMBERS:
@@ -203,7 +206,7 @@ class Emitter:
         if node.op_type != "CastLike" or node.input[0] not in known:
             return None
         like = node.input[1]
-        kind = type_of_elements(self.scope.type_str(like)) if like not in known else None
+        kind = type_of_elements(self.draft.type_str(like)) if like not in known else None
         dtype = known[like][1] if like in known else kind.tensor_type.elem_type if kind is not None else 0
         if dtype not in _NUMBERS:
             return None
@@ -211,20 +214,19 @@ class Emitter:
             return known[node.input[0]][0].astype(helper.tensor_dtype_to_np_dtype(dtype)), dtype
 
     def graph(self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]) -> GraphProto:
-        """A subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an emitter of its
-        own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
+        """Returns a subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an
+        emitter of its own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
 
         An input is given as its type; a number is the dtype of a scalar.
         """
         graph = GraphProto(name=f"{self._base}/{name}")
-        imports = {**self.scope.imports, opsets.AI_ONNX: self._ai_onnx}
-        inner = Scope(graph, self.scope.session, nothing_known(), imports, self.scope, self.scope.path)
+        inner = self.draft.inner({**self.draft.imports, opsets.AI_ONNX: self._ai_onnx})
         op = Emitter(Node(self.subject.proto, inner, self.subject.opset), self._opset, self._ai_onnx)
         given = []
         for number, kind in enumerate(inputs):
-            value = Value(self.scope.session.names.fresh(f"{graph.name}/input_{number}"), inner)
+            value = Value(self.draft.fresh(f"{graph.name}/input_{number}"), inner)
             graph.input.add(name=value.name, type=_scalar(kind) if isinstance(kind, int) else kind)
-            inner.declare(value.name, graph.input[-1].type)
+            inner.state_type(value.name, graph.input[-1].type)
             given.append(value)
         outputs = build(op, *given)
         made = {name for new, _ in op.emitted for name in new.output}
@@ -234,34 +236,38 @@ class Emitter:
         if any(opset != self._ai_onnx for _, opset in op.emitted):
             raise InternalError("the nodes of a subgraph are all written for one opset", node=self._base)
         graph.node.extend(new for new, _ in op.emitted)
-        graph.initializer.extend(inner.new_constants.values())
+        graph.initializer.extend(inner.own_constants())
         if op.form == CONDITIONAL:
             self.conditional(op.condition)
         elif op.form == EQUIVALENT:
             self.equivalent(op.condition)
-        if self.scope.recorder is not None:
-            self.scope.recorder.general = False  # too much was asked in there
         return graph
 
     def _record(self, new: NodeProto, opset: int) -> tuple[Value, ...]:
         if opsets.canonical_domain(new.domain) == opsets.AI_ONNX and opsets.schema_at(new.op_type, opset) is None:
             raise InternalError(f"there is no {new.op_type} at opset {opset}")
         self.emitted.append((new, opset))
-        self.scope.wrote(new, opset)
-        return tuple(Value(name, self.scope) for name in new.output)
+        if len(self.emitted) > _MOST_NODES:
+            self.subject.refuse(f"what replaces it is too large: more than {_MOST_NODES} nodes")
+        self.draft.write(new, opset)
+        return tuple(Value(name, self.draft) for name in new.output)
 
     # ---- constants
 
     def const(self, elements: Any, dtype: int = TensorProto.INT64) -> Value:
-        """A constant tensor: elements as numbers, nested lists or an array, and their TensorProto.DataType.
+        """Returns a constant tensor of elements, as numbers, nested lists or an array, and their TensorProto.DataType.
 
         Equal constants of a graph are one initializer; in a function body, which has none, a Constant node.
         """
+        if isinstance(elements, range | list):
+            self.subject.limit(len(elements))
+        elif isinstance(elements, numpy.ndarray):
+            self.subject.limit(elements.size, most=LARGEST)
         array = numpy.asarray(elements, dtype=helper.tensor_dtype_to_np_dtype(dtype))
         if dtype == TensorProto.BFLOAT16 and array.dtype == numpy.float32:  # as onnx holds it in numpy before 1.19
             return self.at(max(self._ai_onnx, 13)).Cast(self.const(array, TensorProto.FLOAT), to=dtype)
-        if not self.scope.is_function:
-            return Value(self.scope.share(array, f"{self._base}/constant"), self.scope)
+        if not self.draft.in_function:
+            return Value(self.draft.share(array, f"{self._base}/constant"), self.draft)
         tensor = numpy_helper.from_array(array)
         if self._ai_onnx >= 9 or dtype in _FLOATS:
             return self.node("Constant", value=tensor)[0]
@@ -269,7 +275,7 @@ class Emitter:
         return self.at(max(self._ai_onnx, 6)).Cast(self.node("Constant", value=wide)[0], to=dtype)
 
     def attribute_as_input(self, name: str) -> Value | None:
-        """An INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
+        """Returns an INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
 
         Inside a function a reference to the function's attribute stays one: Constant holds it (from opset 12).
         """
@@ -292,14 +298,14 @@ class Emitter:
         made = {name: new for new, _ in self.emitted for name in new.output}
         values: Sequence[Value | None] = outcome if isinstance(outcome, tuple) else (outcome,)
         if len(node.output) > 1 and isinstance(outcome, Value) and outcome.name in made:
-            values = [Value(name, self.scope) if name else None for name in made[outcome.name].output]
+            values = [Value(name, self.draft) if name else None for name in made[outcome.name].output]
         renamed: dict[str, str] = {}
         for index, name in enumerate(node.output):
             if not name:
                 continue
             value = values[index] if index < len(values) else None
-            if value is None and not self.scope.is_read(name):
-                self.scope.patch.stale_value_info.add(name)
+            if value is None and not self.draft.is_read(name):
+                self.draft.stale_value_info.add(name)
                 continue
             if value is None:
                 raise InternalError(f"no value for output {name!r}")
@@ -309,19 +315,18 @@ class Emitter:
             renamed[value.name] = name
         if self.meaning is None and renamed:
             self.meaning = bearer = made[next(iter(renamed))]
-            bearer.ClearField("name")
-            bearer.MergeFromString(own_of(node))
+            copy_own(node, bearer)
         for new, _ in self.emitted:
             for names in (new.input, new.output):
                 for index, name in enumerate(names):
                     if name in renamed:
                         names[index] = renamed[name]
         for temporary, name in renamed.items():
-            self.scope.renamed(temporary, name)
+            self.draft.rename(temporary, name)
 
     def fresh(self, wanted: str) -> str:
-        """A name that is nowhere in the model yet, for a graph that the adapter makes itself."""
-        return self.scope.session.names.fresh(wanted)
+        """Returns a name that is nowhere in the model yet, for a graph that the adapter makes itself."""
+        return self.draft.fresh(wanted)
 
     # ---- what the rewrite promises
 
@@ -352,7 +357,7 @@ class At:
         self._opset = opset
 
     def __getattr__(self, operator: str) -> Callable[..., Value]:
-        """A node of an operator of ai.onnx with one output."""
+        """Returns what writes a node of ai.onnx with one output."""
 
         def write(*inputs: Value | None, **attributes: Any) -> Value:
             return self._op.node(operator, *inputs, at=self._opset, **attributes)[0]

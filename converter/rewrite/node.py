@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import onnx
 from onnx import AttributeProto
 
-from onnx_convert.analysis.facts import nothing_known
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.attributes import KIND_NUMBERS, attribute_value
 from onnx_convert.model.graphs import name_of
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto, TypeProto
 
     from onnx_convert.analysis.facts import Facts
-    from onnx_convert.rewrite.scope import Scope
+    from onnx_convert.rewrite.draft import Draft
 
 
 T = TypeVar("T")
@@ -36,20 +35,36 @@ Dim = int | str | None
 Shape = tuple[Dim, ...]
 
 _STATE_TYPE: Final = "state its type in the model's value_info"
+_LESS: Final = "no runtime would be served by that; choose smaller sizes"
 _GIVE_SHAPES: Final = "give the model's inputs shapes, or run shape inference on it first"
 _FOLD: Final = "make it a constant (fold constants first), or choose an opset on this side of the boundary"
+
+
+def _graspable(number: Dim) -> Dim:
+    """A dimension as adapters see it: they count through axes, and one of millions counts as unknown."""
+    return None if isinstance(number, int) and number > LONGEST else number
+
+
+LONGEST: Final = 1 << 20
+"""Elements of an axis whose size adapters are told, and of a list that they write."""
+
+LARGEST: Final = 1 << 24
+"""Elements of a constant that adapters write."""
 
 
 class Refuse(Exception):
     """Raised by an adapter: this node cannot cross with the same meaning.
 
     `unknown` says that a fact is missing which the caller of an enclosing function may know; the engine then expands
-    the function at its calls and asks again there. `boundary` is for a refusal that is not about crossing one: the
-    opset down to which the node could have been carried.
+    the function at its calls and asks again there. `boundary` and `direction` tell where the node was refused; without
+    a direction `boundary` is the opset down to which the node could have been carried.
     """
 
-    def __init__(self, reason: str, remedy: str = "", *, unknown: bool = False, boundary: int = 0) -> None:
+    def __init__(
+        self, reason: str, remedy: str = "", *, unknown: bool = False, boundary: int = 0, direction: str = ""
+    ) -> None:
         self.boundary = boundary
+        self.direction = direction
         self.reason = reason
         self.remedy = remedy
         self.unknown = unknown
@@ -59,11 +74,11 @@ class Refuse(Exception):
 class Value:
     """A value of the graph, by name. Its properties are what is known of it, None where nothing is."""
 
-    __slots__ = ("name", "scope")
+    __slots__ = ("_draft", "name")
 
-    def __init__(self, name: str, scope: Scope) -> None:
+    def __init__(self, name: str, draft: Draft) -> None:
         self.name = name
-        self.scope = scope
+        self._draft = draft
 
     def __repr__(self) -> str:
         return f"Value({self.name!r})"
@@ -71,7 +86,7 @@ class Value:
     @property
     def type(self) -> TypeProto | None:
         """Everything known of the type, as the message that ONNX uses."""
-        return self.scope.type_of(self.name)
+        return self._draft.type_of(self.name)
 
     @property
     def dtype(self) -> int | None:
@@ -87,7 +102,7 @@ class Value:
         known = self.type
         if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
             return None
-        return tuple(size(dim) for dim in known.tensor_type.shape.dim)
+        return tuple(_graspable(size(dim)) for dim in known.tensor_type.shape.dim)
 
     @property
     def rank(self) -> int | None:
@@ -100,23 +115,14 @@ class Value:
     @property
     def constant(self) -> numpy.ndarray[Any, Any] | None:
         """The elements, if they are the same at every run: an initializer, a Constant, or folded from such."""
-        return self.scope.constant(self.name)
+        return self._draft.constant(self.name)
 
     @property
     def producer(self) -> Node | None:
         """The node of the model that makes it, in its graph or one around it. None for an input, an initializer, and
-        what an adapter wrote. What becomes of a node that asks about its own values is nothing that others like it
-        could follow."""
-        scope = self.scope
-        scope.looked_around(self.name)
-        while scope.parent is not None and not scope.defines(self.name):
-            scope = scope.parent
-        proto = scope.producer(self.name)
-        return (
-            Node(proto, scope, scope.imports.get(opsets.canonical_domain(proto.domain), 0))
-            if proto is not None
-            else None
-        )
+        what an adapter wrote."""
+        found = self._draft.producer(self.name)
+        return Node(found.node, self._draft, found.opset) if found is not None else None
 
     @property
     def is_tensor(self) -> bool:
@@ -128,11 +134,11 @@ class Value:
 class Node:
     """The node that is being carried, at the opset that it stands at now."""
 
-    __slots__ = ("_attributes", "opset", "proto", "scope")
+    __slots__ = ("_attributes", "draft", "opset", "proto")
 
-    def __init__(self, proto: NodeProto, scope: Scope, opset: int) -> None:
+    def __init__(self, proto: NodeProto, draft: Draft, opset: int) -> None:
         self.proto = proto
-        self.scope = scope
+        self.draft = draft
         self.opset = opset
         self._attributes: dict[str, AttributeProto] | None = None
 
@@ -156,70 +162,64 @@ class Node:
     # ---- inputs and outputs
 
     def input(self, index: int) -> Value:
-        """The value at an input that has to be there."""
+        """Returns the value at an input; a refusal if it is left out."""
         value = self.optional_input(index)
         if value is None:
             self.refuse(f"input {self._formal(index)} is missing", "the model is not valid: add the input")
         return value
 
     def optional_input(self, index: int) -> Value | None:
-        """The value at an input, None if it is left out."""
+        """Returns the value at an input, None if it is left out."""
         names = self.proto.input
-        return Value(names[index], self.scope) if index < len(names) and names[index] else None
+        return Value(names[index], self.draft) if index < len(names) and names[index] else None
 
     @property
     def inputs(self) -> list[Value | None]:
         """Every input in order, None for one that is left out."""
-        return [Value(name, self.scope) if name else None for name in self.proto.input]
+        return [Value(name, self.draft) if name else None for name in self.proto.input]
 
     def output(self, index: int = 0) -> Value:
-        """The value at an output, whose type may be known from the model."""
-        return Value(self.proto.output[index], self.scope)
+        """Returns the value at an output, whose type may be known from the model."""
+        return Value(self.proto.output[index], self.draft)
 
     @property
     def in_function(self) -> bool:
         """Whether the node stands in a function body, which has no initializers."""
-        return self.scope.is_function
+        return self.draft.in_function
 
     @property
     def graph(self) -> GraphProto | FunctionProto:
-        """The graph or function body that the node stands in. What becomes of a node that looks there is nothing that
-        others like it could follow."""
-        self.scope.looked_around()
-        return self.scope.graph
+        """The graph or function body that the node stands in."""
+        return self.draft.graph()
 
     def within(self, attribute: str) -> Facts:
-        """The types of the values in a subgraph that the node holds."""
-        place = next(index for index, held in enumerate(self.proto.attribute) if held.name == attribute)
-        for index, other in enumerate(self.graph.node):
-            if other.op_type == self.operator and other.output == self.proto.output:
-                return self.scope.facts.child(index, place, 0, 0)
-        return nothing_known()
+        """Returns the types of the values in a subgraph that the node holds."""
+        return self.draft.types_within(self.proto, attribute)
 
     def uses_output(self, index: int) -> bool:
-        """Whether an output is there and named."""
+        """Returns whether an output is there and named."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
     def is_read(self, index: int) -> bool:
-        """Whether anybody uses an output. For one that nobody does, an adapter may return None."""
-        return self.uses_output(index) and self.scope.is_read(self.proto.output[index])
+        """Returns whether an output is used by any node. If not, an adapter may return None for it."""
+        return self.uses_output(index) and self.draft.is_read(self.proto.output[index])
 
     # ---- facts that are needed
 
     def rank(self, index: int) -> int:
-        """The rank of an input; a refusal if it is unknown."""
+        """Returns the rank of an input; a refusal if it is unknown."""
         return self._need(self.input(index).rank, index, "rank", _GIVE_SHAPES)
 
     def shape(self, index: int) -> Shape:
-        """The dimensions of an input, of which some may be symbols or unknown; a refusal if the rank is unknown."""
+        """Returns the dimensions of an input, such as (2, "N", None); a refusal if the rank is unknown."""
         return self._need(self.input(index).shape, index, "shape", _GIVE_SHAPES)
 
     def dtype(self, index: int) -> int:
-        """The element type of an input; a refusal if it is unknown."""
+        """Returns the element type of an input, a TensorProto.DataType; a refusal if it is unknown."""
         return self._need(self.input(index).dtype, index, "dtype", _STATE_TYPE)
 
     def constant(self, index: int) -> numpy.ndarray[Any, Any]:
-        """The elements of an input that must be constant; a refusal if they are computed at run time."""
+        """Returns the elements of an input; a refusal if they are computed at run time."""
         value = self.input(index).constant
         if value is None:
             name = self._formal(index)
@@ -234,14 +234,7 @@ class Node:
     def _formal(self, index: int) -> str:
         formal = self.schema.inputs[min(index, len(self.schema.inputs) - 1)].name
         actual = self.proto.input[index] if index < len(self.proto.input) else ""
-        return f"{formal} ({actual!r})" if actual and self._is_of_the_model(actual) else formal
-
-    def _is_of_the_model(self, name: str) -> bool:
-        """Whether people find a value of that name in their model: it is none that an adapter made."""
-        scope: Scope | None = self.scope
-        while scope is not None and not scope.defines(name):
-            scope = scope.parent
-        return scope is not None
+        return f"{formal} ({actual!r})" if actual and self.draft.is_of_model(actual) else formal
 
     # ---- attributes
 
@@ -251,20 +244,20 @@ class Node:
         return self._attributes.get(name)
 
     def has(self, name: str) -> bool:
-        """Whether the node spells out an attribute."""
+        """Returns whether the node spells out an attribute."""
         return self._find(name) is not None
 
     def refers(self, name: str) -> bool:
-        """Whether an attribute is only a reference to one of the enclosing function."""
+        """Returns whether an attribute is only a reference to one of the enclosing function."""
         attribute = self._find(name)
         return attribute is not None and bool(attribute.ref_attr_name)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """An attribute as the message that the node holds."""
+        """Returns an attribute as the message that the node holds, None if it does not spell it out."""
         return self._find(name)
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute: what the node says, else `default`, else the schema's default, else None.
+        """Returns the value of an attribute: what the node says, else `default`, else the schema's default, else None.
 
         A refusal inside a function whose attribute it refers to: the calls know.
         """
@@ -290,15 +283,23 @@ class Node:
         return attribute_value(attribute)
 
     def tensor(self, name: str) -> numpy.ndarray[Any, Any]:
-        """The elements of a TENSOR attribute that has to be there."""
-        return elements_of(self.scope.session.read(self.attr(name)))
+        """Returns the elements of a TENSOR attribute that has to be there."""
+        return elements_of(self.draft.read(self.attr(name)))
 
     def axis(self, number: int, rank: int) -> int:
-        """An axis counted from the front; a refusal if a value of the rank has no such axis."""
+        """Returns an axis counted from the front; a refusal if a value of the rank has no such axis."""
         if not -rank <= number < rank and (rank or number not in (0, -1)):
             self.refuse(f"a value of rank {rank} has no axis {number}", "the model is not valid: correct the axis")
         return number % max(rank, 1)
 
+    def limit(self, *sizes: int, most: int = LONGEST) -> None:
+        """Refuses if the product of some numbers, by which the adapter goes on to count, is too large."""
+        product = 1
+        for number in sizes:
+            product *= max(number, 0)
+        if product > most:
+            self.refuse(f"what replaces it is too large: a list of {product} elements", _LESS)
+
     def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
-        """This node cannot cross: says why, and what the user can do."""
+        """Refuses the node: says why it cannot cross, and what the user can do."""
         raise Refuse(reason, remedy, unknown=unknown)

@@ -130,7 +130,7 @@ class Promotion:
 
 
 def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> Promotion | None:
-    """The promotion that makes a node legal at an opset, None if no wider does."""
+    """Returns the promotion that makes a node legal at an opset, None if no wider dtype does."""
     op = Emitter(node, opset, opset)
     kind = registry.kind_of(node.operator, node.domain)
     filled = _is_filled(node) if kind == EXTREMUM else None
@@ -163,7 +163,7 @@ def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> P
         if not name:
             continue
         if dtype:
-            node.scope.declare(value.name, tensor_type(wider))
+            node.draft.state_type(value.name, tensor_type(wider))
             if by_sign and dtype == TensorProto.BOOL:
                 op.Greater(value, op.const(0, wider))
             else:
@@ -176,13 +176,15 @@ def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> P
     made.name = f"cast through {' and '.join(dict.fromkeys(through))}"
     for new in made.nodes:
         casting = signatures.signature_of(new.op_type, opset, opsets.canonical_domain(new.domain))
-        if new.op_type == "Cast" and (casting is None or legality.check(new, casting, opset, node.scope.type_str)):
+        if new.op_type == "Cast" and (
+            casting is None or legality.check(new, casting, opset, node.draft.type_str).finding is not None
+        ):
             return None
     return made
 
 
 def _is_filled(node: Node) -> bool | None:
-    """Whether the first input has elements; None if that is not known."""
+    """Returns whether the first input has elements; None if that is not known."""
     first = node.optional_input(0)
     shape = first.shape if first is not None else None
     if shape is None or 0 in shape:
@@ -191,7 +193,7 @@ def _is_filled(node: Node) -> bool | None:
 
 
 def _dtype_of(type_str: str) -> int:
-    """The element type of "tensor(float)"; 0 for a sequence, an optional or a map, which cannot be cast."""
+    """Returns the element type of "tensor(float)"; 0 for a sequence, an optional or a map, which cannot be cast."""
     if not type_str.startswith("tensor("):
         return 0
     return int(TensorProto.DataType.Value(type_str[7:-1].upper()))
@@ -201,26 +203,26 @@ def _cast_in(
     op: Emitter, value: Value | None, variable: str, promoted: dict[str, tuple[int, int]], opset: int
 ) -> Value | None:
     dtype, wider = promoted.get(variable, (0, 0))
-    if value is None or not dtype or _dtype_of(op.scope.type_str(value.name)) != dtype:
+    if value is None or not dtype or _dtype_of(op.draft.type_str(value.name)) != dtype:
         return value
     return _cast(op, value, wider, opset)
 
 
 def _cast(op: Emitter, value: Value, dtype: int, opset: int) -> Value:
-    """A Cast; below opset 6 it names the dtype, and onnx cannot infer what it makes."""
+    """Writes a Cast; below opset 6 it names the dtype, and onnx cannot infer what it makes."""
     known = value.type
     result = op.Cast(value, to=dtype if opset >= 6 else dtype_name(dtype).upper())
     kind = tensor_type(dtype)
     if known is not None and known.tensor_type.HasField("shape"):
         kind.tensor_type.shape.CopyFrom(known.tensor_type.shape)
-    op.scope.declare(result.name, kind)
+    op.draft.state_type(result.name, kind)
     return result
 
 
 def _still_wrong(
     node: Node, signature: Signature, opset: int, inputs: list[Value | None], promoted: dict[str, tuple[int, int]]
 ) -> Finding | None:
-    """What is still illegal about the node once these inputs are cast and its outputs are of the wider one dtype."""
+    """Returns what is illegal about the node with these inputs, and with its outputs in the wider dtypes."""
     types: dict[str, str] = {}
     trial = type(node.proto)()
     trial.CopyFrom(node.proto)
@@ -228,11 +230,11 @@ def _still_wrong(
     for value in inputs:
         trial.input.append(value.name if value is not None else "")
         if value is not None:
-            types[value.name] = node.scope.type_str(value.name)
+            types[value.name] = node.draft.type_str(value.name)
     for index, name in enumerate(node.proto.output):
         _, wider = promoted.get(signature.formal_output(index).variable, (0, 0))
-        types[name] = f"tensor({dtype_name(wider)})" if wider else node.scope.type_str(name)
-    return legality.check(trial, signature, opset, lambda name: types.get(name, ""))
+        types[name] = f"tensor({dtype_name(wider)})" if wider else node.draft.type_str(name)
+    return legality.check(trial, signature, opset, lambda name: types.get(name, "")).finding
 
 
 def _rename(op: Emitter, old: str, new: str) -> None:

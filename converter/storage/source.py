@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
-from onnx_convert.errors import UsageError
+from onnx_convert.errors import InternalError, InvalidModelError, UsageError
 from onnx_convert.model.source import SourceModel
 from onnx_convert.model.wire import Memory
 from onnx_convert.storage.files import File
@@ -42,6 +42,11 @@ class OpenSource(SourceModel):
     def elements(self, tensor: TensorProto) -> TensorProto:
         """Returns a tensor of the model with its elements, read from the file they are in."""
         return self.file.tensor(tensor) if self.file is not None else tensor
+
+    def payload(self, tensor: TensorProto) -> int | None:
+        """Returns how many bytes of raw data a tensor has in its file: None if it holds what it has, or in a data file,
+        -1 if they are not raw."""
+        return self.file.raw_size(tensor) if self.file is not None else None
 
     def close(self) -> None:
         """Closes the file."""
@@ -115,6 +120,9 @@ def check_external(file: ModelFile) -> None:
     Looks at sizes only.
     """
     layout = Layout(file, External.KEEP)
-    layout.of(file.model)
+    try:
+        layout.of(file.model)
+    except InternalError as error:
+        raise InvalidModelError("the location of an external tensor is no file name", where=file.name) from error
     for tensor in layout.external_tensors:
         file.extent(tensor)
