@@ -34,7 +34,7 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
     query = _by_head(node, numbers, _QUERY, "q_num_heads")
     key, value = (_by_head(node, numbers, index, "kv_num_heads") for index in (_KEY, _VALUE))
     keys, values = _with_past(node, op, key, _PAST_KEY), _with_past(node, op, value, _PAST_VALUE)
-    shared = _shared(numbers, query, keys)
+    shared = _shared(node, numbers, query, keys)
     left, right = _scales(node, numbers, query)
     turned = op.Transpose(_gathered(op, keys, shared), perm=[0, 1, 3, 2])
     scores = op.MatMul(op.Mul(query, left), op.Mul(turned, right))
@@ -56,7 +56,7 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
     stages += [scores, shares]
     y = op.MatMul(shares, cast(op, _gathered(op, values, shared), dtype))
     if rank == 3:
-        whole = numbers.vector([0, 0, numbers.size(query, 1) * numbers.size(value, 3)])
+        whole = numbers.vector([0, 0, numbers.size(value, 3) * node.attr("q_num_heads")])
         y = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), whole)
     chosen = stages[node.attr("qk_matmul_output_mode") or 0]
     return y, keys, values, chosen
@@ -91,9 +91,12 @@ def _with_past(node: Node, op: Emitter, now: Value, index: int) -> Value:
 # ---- heads that share their keys
 
 
-def _shared(numbers: Numbers, query: Value, keys: Value) -> Value | None:
+def _shared(node: Node, numbers: Numbers, query: Value, keys: Value) -> Value | None:
     """Returns for each head of the queries the head of the keys that it shares; None where each has one of its own."""
-    own, others = numbers.size(query, 1), numbers.size(keys, 1)
+    own, others = (
+        numbers.of(node.attr(heads)) if _rank(node) == 3 else numbers.size(x, 1)
+        for heads, x in (("q_num_heads", query), ("kv_num_heads", keys))
+    )
     if own.number == others.number is not None:
         return None
     return (numbers.up_to(own) // (own // others)).value
