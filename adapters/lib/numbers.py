@@ -412,12 +412,6 @@ class Number:
         made = numbers.once(lambda: product(numbers.op, value), "product", value.name)
         return replace(self, computed=made, low=0 if self.low >= 0 else -inf, high=inf, single=True)
 
-    def reshaped(self, shape: list[int]) -> Number:
-        """Returns a vector in another shape, such as [-1, 1] for a column."""
-        if self.computed is None or len(shape) == 1:
-            return self if self.computed is not None else self.numbers.of(numpy.asarray(self.known).reshape(shape))
-        return replace(self, computed=self.numbers.op.at(5).Reshape(self.computed, self.numbers.op.const(shape)))
-
     def row_sums(self) -> Number:
         """Returns the sum of each row of a matrix, in a column."""
         sums = self._arranged(lambda array: array.sum(1)[:, None], "ReduceSum", 12, axes=[1], keepdims=1)
