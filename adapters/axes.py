@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.numbers import Numbers
 from onnx_convert.adapters.lib.shapes import are_zero, chosen, named, positions, reshape
 
 if TYPE_CHECKING:
@@ -46,13 +47,13 @@ def unsqueeze_axes_to_attribute(node: Node, op: Emitter) -> Value:
 
 
 def _squeeze(op: Emitter, x: Value, axes: Value) -> Value:
-    shape = op.Shape(x)
+    shape = Numbers(op).sizes(x).value
     return reshape(op, x, chosen(op, shape, are_zero(op, named(op, axes, shape))))
 
 
 def _unsqueeze(op: Emitter, x: Value, axes: Value) -> Value:
     """The new size at a position is 1 where an axis is named, else that of the old dimension which lands there."""
-    shape = op.Shape(x)
+    shape = Numbers(op).sizes(x).value
     dims = op.at(4).Concat(shape, axes, axis=0)  # as long as the new shape
     new = named(op, axes, dims)
     landing = op.Transpose(op.at(9).NonZero(are_zero(op, new)), perm=[1, 0])  # of each old dimension

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.dtypes import DOUBLE, INT32, INT64, UINT32, UINT64
+from onnx_convert.adapters.lib.numbers import Numbers
 from onnx_convert.adapters.lib.shapes import are_zero, chosen, named, reshape
 
 if TYPE_CHECKING:
@@ -69,18 +70,19 @@ def _reduce_at_run_time(node: Node, op: Emitter, axes: Value, *, noop: bool) -> 
         return op.same(x, drop=(_NOOP,))
     if node.operator not in EXTREMA:
         op.equivalent("the sum may be taken in another order")
-    sizes, one = op.Shape(x), op.const([1])
-    goes = named(op, axes, sizes)
+    numbers = Numbers(op)
+    sizes = numbers.sizes(x)
+    goes = numbers.of(named(op, axes, sizes.value))
     if not noop and not (axes.shape and isinstance(axes.shape[0], int) and axes.shape[0]):
-        goes = op.at(7).Add(goes, op.Cast(are_zero(op, op.Shape(axes)), to=INT64))  # no axes: all go
-    excess = op.at(7).Mul(op.at(7).Sub(sizes, one), goes)
-    stay = op.at(7).Sub(sizes, excess)
-    pairs = [op.at(10).Unsqueeze(half, axes=[1]) for half in (stay, op.at(7).Add(excess, one))]
+        goes += numbers.of(op.Cast(are_zero(op, op.Shape(axes)), to=INT64))  # no axes: all go
+    excess = (sizes - 1) * goes
+    stay = sizes - excess
+    pairs = [op.at(10).Unsqueeze(half.value, axes=[1]) for half in (stay, excess + 1)]
     split = reshape(op, x, op.Reshape(op.at(4).Concat(*pairs, axis=1), op.const([2 * rank])))
     reduced: Value = op.same(split, drop=(_NOOP,), axes=list(range(1, 2 * rank, 2)), keepdims=0)
     if node.attr("keepdims"):
         return reduced
-    return reshape(op, reduced, chosen(op, stay, are_zero(op, goes)))
+    return reshape(op, reduced, chosen(op, stay.value, are_zero(op, goes.value)))
 
 
 @downgrade("ReduceSum", *AT_18, at=11)

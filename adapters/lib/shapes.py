@@ -42,7 +42,7 @@ def never_empty(x: Value) -> bool:
 
 
 def shape_of(op: Emitter, x: Value) -> Value:
-    """Writes the shape of a value, for another one to be given: constant where at most one is unknown and none 0."""
+    """Writes the shape of a value, to be given to another one: a constant if at most one size is unknown and none 0."""
     sizes = [size if isinstance(size, int) else -1 for size in x.shape or ()]
     if sizes and sizes.count(-1) <= 1 and 0 not in sizes:
         return op.const(sizes)

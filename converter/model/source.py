@@ -41,7 +41,7 @@ class SourceModel:
         """The model-local functions."""
         return {function_key(function): function for function in self.proto.functions}
 
-    def payload(self, tensor: TensorProto) -> int | None:
+    def payload(self, tensor: TensorProto) -> int | None:  # noqa: ARG002 - a file knows
         """Returns how many bytes of raw data a tensor has in the file it comes from: None if it holds what it has, -1
         if they are not raw."""
         return None

@@ -133,7 +133,7 @@ def _given(body: Body) -> list[str]:
     return names
 
 
-def _body(
+def _body(  # noqa: PLR0915 - one walk over all nodes
     body: Body, outer: tuple[set[str], ...], imports: set[str], model_index: ModelIndex, where: str, path: str
 ) -> set[str]:
     """The names that a body makes."""

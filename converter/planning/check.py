@@ -125,7 +125,7 @@ class _Checking:
                     return [f"the type of {name!r} has changed"], settled
             self.retract(false, settled.graph)
             left, settled = self.judged()
-            if settled is None and any(graph.value_info for graph in source.index.graphs):
+            if settled is None and _has_statements(source):
                 warning = f"stated types contradict the model and are left out: {left[0]}"
                 self.findings = self.findings._replace(bare=True)
                 self._warn([warning])
@@ -230,3 +230,10 @@ def _same_as_before(finding: str, before: list[str]) -> bool:
     """Findings are compared without numbers, since versions and counts appear in their texts."""
     plain = re.sub(r"\d+", "#", finding)
     return any(re.sub(r"\d+", "#", other) == plain for other in before)
+
+
+def _has_statements(source: SourceModel) -> bool:
+    """Returns whether a model states types of inner values, or sizes of the outputs of nested graphs."""
+    nested = [graph for graph in source.index.graphs if graph is not source.proto.graph]
+    sizes = (value.type.tensor_type.HasField("shape") for graph in nested for value in graph.output)
+    return any(graph.value_info for graph in source.index.graphs) or any(sizes)

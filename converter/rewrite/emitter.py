@@ -77,7 +77,7 @@ class Emitter:
     # ---- writing nodes
 
     def __getattr__(self, operator: str) -> Callable[..., Value]:
-        """`op.Relu(x, ...)`: a node of an operator of ai.onnx with one output, attributes as keywords."""
+        """Returns what writes a node of ai.onnx with one output: `op.Relu(x, ...)`, attributes as keywords."""
         if not operator[:1].isupper():
             raise AttributeError(operator)
 
@@ -94,8 +94,10 @@ class Emitter:
     def node(
         self, operator: str, *inputs: Value | None, outputs: int = 1, at: int = 0, domain: str = "", **attributes: Any
     ) -> tuple[Value, ...]:
-        """A node with any number of outputs, written for opset `at` if it is given. Attributes that are None are left
-        out."""
+        """Writes a node and returns the values of its outputs, of which it may have any number.
+
+        It is written for opset `at` if that is given. Attributes that are None are left out.
+        """
         opset = at or (self._ai_onnx if domain == opsets.AI_ONNX else self._opset)
         base = f"{self._base}/{operator}"
         fresh = self.draft.fresh
@@ -117,10 +119,10 @@ class Emitter:
         outputs: int = 0,
         **attributes: Any,
     ) -> Value:
-        """The node itself, a version on: with other inputs if any are given, without the attributes in `drop`, with
-        the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
+        """Writes the node itself, a version on: with other inputs if any are given, without the attributes in `drop`,
+        with the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
 
-        The value of its first output, which stands for all of them when an adapter returns it.
+        Returns the value of its first output, which stands for all of them when an adapter returns it.
         """
         return self.sames(*inputs, drop=drop, operator=operator, outputs=outputs, **attributes)[0]
 
@@ -132,7 +134,7 @@ class Emitter:
         outputs: int = 0,
         **attributes: Any,
     ) -> tuple[Value, ...]:
-        """Like `same`; the values of all outputs."""
+        """Does as `same` does, and returns the values of all outputs."""
         old = self.subject.proto
         new = NodeProto()
         new.CopyFrom(old)
@@ -159,8 +161,8 @@ class Emitter:
         return self._record(new, self._opset)
 
     def call(self, function: FunctionProto | Any, *inputs: Value | None, **attributes: Any) -> Any:
-        """The nodes of a function, each at the opset that the function imports: a FunctionProto, or an ONNX Script
-        function. One value, or a tuple if the function has several outputs.
+        """Writes the nodes of a function, a FunctionProto or one of ONNX Script, each at the opset that the function
+        imports. Returns one value, or a tuple if the function has several outputs.
 
         Its constants are written as `const` does, in the dtype of the value that a CastLike names if that is known.
         """
@@ -195,7 +197,7 @@ class Emitter:
         return values[0] if len(values) == 1 else values
 
     def _constant_of(self, node: NodeProto, known: dict[str, Constant]) -> Constant | None:
-        """What a node of a function stands for if it is a constant, or brings one to a dtype that is known."""
+        """Returns elements and dtype of a node if it is a constant, or brings one to a dtype that is known."""
         if node.op_type == "Constant":
             tensor = tensors.tensor_of(node)
             if tensor is None or tensor.data_type not in _NUMBERS:
@@ -212,8 +214,8 @@ class Emitter:
             return known[node.input[0]][0].astype(helper.tensor_dtype_to_np_dtype(dtype)), dtype
 
     def graph(self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]) -> GraphProto:
-        """A subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an emitter of its
-        own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
+        """Returns a subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an
+        emitter of its own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
 
         An input is given as its type; a number is the dtype of a scalar.
         """
@@ -253,7 +255,7 @@ class Emitter:
     # ---- constants
 
     def const(self, elements: Any, dtype: int = TensorProto.INT64) -> Value:
-        """A constant tensor: elements as numbers, nested lists or an array, and their TensorProto.DataType.
+        """Returns a constant tensor of elements, as numbers, nested lists or an array, and their TensorProto.DataType.
 
         Equal constants of a graph are one initializer; in a function body, which has none, a Constant node.
         """
@@ -273,7 +275,7 @@ class Emitter:
         return self.at(max(self._ai_onnx, 6)).Cast(self.node("Constant", value=wide)[0], to=dtype)
 
     def attribute_as_input(self, name: str) -> Value | None:
-        """An INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
+        """Returns an INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
 
         Inside a function a reference to the function's attribute stays one: Constant holds it (from opset 12).
         """
@@ -323,7 +325,7 @@ class Emitter:
             self.draft.rename(temporary, name)
 
     def fresh(self, wanted: str) -> str:
-        """A name that is nowhere in the model yet, for a graph that the adapter makes itself."""
+        """Returns a name that is nowhere in the model yet, for a graph that the adapter makes itself."""
         return self.draft.fresh(wanted)
 
     # ---- what the rewrite promises
@@ -355,7 +357,7 @@ class At:
         self._opset = opset
 
     def __getattr__(self, operator: str) -> Callable[..., Value]:
-        """A node of an operator of ai.onnx with one output."""
+        """Returns what writes a node of ai.onnx with one output."""
 
         def write(*inputs: Value | None, **attributes: Any) -> Value:
             return self._op.node(operator, *inputs, at=self._opset, **attributes)[0]

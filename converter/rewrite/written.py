@@ -7,7 +7,7 @@ nodes on constants, which are then run once.
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from onnx import NodeProto, TensorProto, TypeProto
@@ -97,7 +97,7 @@ class _Batch(NamedTuple):
     versions: Mapping[str, int]
 
 
-class WrittenValues:
+class WrittenValues(ABC):
     """Answers questions about values that written nodes make. The `_known...` methods answer what does not follow from
     these nodes.
 

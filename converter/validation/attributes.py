@@ -131,9 +131,9 @@ def _length(attribute: AttributeProto) -> int:
 
 def _pool_fault(given: dict[str, AttributeProto]) -> str:
     """What is wrong with the lists that have an entry for each spatial axis."""
-    if "pads" not in given or not {"kernel_shape", "strides", "dilations"} & given.keys():
-        if "pads" in given and len(given["pads"].ints) % 2:
-            return f"attribute pads has {len(given['pads'].ints)} entries, which are no pairs"
+    alone = not {"kernel_shape", "strides", "dilations"} & given.keys()
+    if alone and "pads" in given and len(given["pads"].ints) % 2:
+        return f"attribute pads has {len(given['pads'].ints)} entries, which are no pairs"
     lengths = {name: len(given[name].ints) for name in ("kernel_shape", "strides", "dilations") if name in given}
     lengths |= {"pads": len(given["pads"].ints) / 2} if "pads" in given else {}  # type: ignore[dict-item]
     lengths = {name: count for name, count in lengths.items() if count}

@@ -111,8 +111,9 @@ EQUALLY_LONG: Final[dict[str, tuple[tuple[str, ...], ...]]] = {
         tuple("leaf_targetids leaf_weights".split()),
     ),
     "LabelEncoder": (
-        tuple(
-            "keys_strings keys_int64s keys_floats keys_tensor values_strings values_int64s values_floats values_tensor".split()
+        (
+            *("keys_strings", "keys_int64s", "keys_floats", "keys_tensor"),
+            *("values_strings", "values_int64s", "values_floats", "values_tensor"),
         ),
     ),
     "CategoryMapper": (tuple("cats_int64s cats_strings".split()),),

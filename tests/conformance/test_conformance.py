@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
-
 from conformance import compare, corpus, results, run, workers
 from conformance.converters import Converted, Refused, ours, theirs
 from conformance.corpus import Case, make_case
@@ -36,6 +34,8 @@ from conformance.judge import (
     released,
     targets_for,
 )
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
 from oracle import ONNXRUNTIME, REFERENCE
 
 Mutation = Callable[[ModelProto], None]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: ignore-errors
-"""The mathematics of weights on the mel scale, in ONNX Script. No conversion imports this: `python
-tests/test_scripts.py` compiles it into `spectral.onnxtxt`.
+"""The mathematics of weights on the mel scale, in ONNX Script. No conversion imports this:
+`python tests/helpers/compile_scripts.py` compiles it into `spectral.onnxtxt`.
 """
 
 from onnxscript import opset18 as op
