@@ -120,7 +120,9 @@ def main() -> int:
         counts: Counter[str] = Counter()
         slowest = 0.0
         for first in range(given.first, given.first + each, 500):
-            for number, told, seconds in run(kind, given.seed, list(range(first, min(first + 500, given.first + each)))):
+            for number, told, seconds in run(
+                kind, given.seed, list(range(first, min(first + 500, given.first + each)))
+            ):
                 counts[told.split()[0]] += 1
                 slowest = max(slowest, seconds)
                 if is_failure(told):

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from onnx import ModelProto, TensorProto
+
 from onnx_convert.model.wire import BYTES, Memory, WireError, records, varint
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
