@@ -95,6 +95,7 @@ class Driver:
         self.target = target
         self.options = options
         self.rewrites: list[Rewrite] = []
+        self.folded: list[NodeProto] = []  # nodes whose value is an initializer now
         self.legalizer = Legalizer(target, options, functions, expanded)
         self._fates: dict[tuple[str, str, int], Fate] = {}
         self._work = Work()
@@ -279,7 +280,9 @@ class Driver:
         self.session.used.update(used)
         patch.chunk.used.update(used)
         work.orphaned += legalized.orphaned
-        self.rewrites.append(Rewrite(name_of(source), source.output[:], adapter, legalized.nodes))
+        self.rewrites.append(
+            Rewrite(name_of(source), source.output[:], adapter, legalized.nodes, source, legalized.steps)
+        )
         patch.items += legalized.nodes
         patch.changed = True
 
@@ -325,6 +328,7 @@ class Driver:
             scope.patch.chunk.used.add(constant)
             scope.patch.items.append(NodeProto(op_type="Identity", input=[constant], output=node.output))
         self._work.orphaned += (*node.input, node.output[0])
+        self.folded.append(node)
         scope.patch.changed = True
         return True
 

@@ -324,10 +324,17 @@ class Scope:
             self._constants[name] = None  # a cycle of names ends here
             self._depth += 1
             deep = self._depth > _DEPTH
-            found = None if deep else folding.fold(producer, self.constant, self.type_of, imports)
+            found = None if deep else folding.fold(producer, self._small_constant, self.type_of, imports)
             self._depth -= 1
         self._constants[name] = found
         return found
+
+    def _small_constant(self, name: str) -> Array | None:
+        """The elements of a constant as far as they may be folded; a tensor of more is not even read."""
+        tensor = self.constant_tensor(name)
+        if tensor is not None and tensors.elements(tensor) > folding.FOLDED_ELEMENTS:
+            return None
+        return self.constant(name)
 
     def constant_tensor(self, name: str) -> TensorProto | None:
         """The tensor behind a constant that is spelled out in the model, without reading its elements."""
