@@ -10,21 +10,18 @@ that would change, and 128 and the signal's number for an interrupt.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import json
 import os
-import re
-import signal
 import sys
 import time
 import traceback
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from onnx_convert.cli import hints, tables
+from onnx_convert.cli import hints, places, signals, tables
+from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
     from onnx_convert.report import Report
     from onnx_convert.storage.writer import Progress
 
-STREAM: Final = "-"
 WOULD_CHANGE: Final = 5
 PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
 GROUPS: Final = {
@@ -81,7 +77,7 @@ class _Command(click.Command):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         try:
-            with _ended_by_signals():
+            with signals.ended_by_signals():
                 code = super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             code = error.exit_code
@@ -89,28 +85,6 @@ class _Command(click.Command):
         except click.Abort:
             code = 130
         sys.exit(code)
-
-
-@contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Ends on SIGTERM and SIGHUP as on Ctrl-C, cleaning up; signals that somebody ignores or handles stay theirs."""
-
-    def end(number: int, _: object) -> NoReturn:
-        sys.exit(128 + number)
-
-    names = ("SIGTERM", "SIGHUP")
-    numbers = [getattr(signal, name) for name in names if hasattr(signal, name)]
-    taken = []
-    with contextlib.suppress(ValueError):  # not the main thread
-        for number in numbers:
-            if signal.getsignal(number) is signal.SIG_DFL:
-                signal.signal(number, end)
-                taken.append(number)
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _opset(text: str) -> tuple[str, int | str]:
@@ -125,7 +99,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     cls=_Command,
     context_settings={"help_option_names": ["-h", "--help"], "allow_extra_args": True},
     options_metavar="[OPTIONS]",
-    epilog="Exit codes: 0 done or nothing to do, 1 refused, 2 usage, 4 unreadable, 5 would change.",
+    epilog="Exit codes: 0 done, 1 refused, 2 usage, 4 unreadable, 5 would change.",
 )
 @click.argument("model", metavar="MODEL", required=False, type=click.Path())
 @click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest; once per domain: ai.onnx.ml:3")
@@ -212,7 +186,10 @@ def main(
     verbose: bool,
     debug: bool,
 ) -> int:
-    """Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is."""
+    """Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.
+
+    ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.
+    """
     _prepare(sys.stdout, sys.stderr)
     if list_runtimes is not None:
         return _list_runtimes(list_runtimes, as_json=as_json, debug=debug)
@@ -269,16 +246,18 @@ def main(
             with api.convert(source, _target(to), **options) as conversion:
                 report = conversion.report
                 if report.changed or output is not None or external != "keep":
-                    path = model if in_place else _destination(model, output, report.opsets_after.get("ai.onnx", 0))
+                    path = (
+                        model if in_place else places.destination(model, output, report.opsets_after.get("ai.onnx", 0))
+                    )
                     if not in_place:
-                        _protect(path, force=force, no_clobber=no_clobber)
-                    with _elsewhere(named=output is not None):
+                        places.protect(path, force=force, no_clobber=no_clobber)
+                    with places.elsewhere(named=output is not None):
                         _save(conversion, path, saving, bar=not quiet)
         if as_json:
             _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
         elif not quiet:
             parts = tables.report_tables(report, verbose=verbose)
-            _show([*parts, _outcome(report, model, check)], screen)
+            _show([*parts, tables.outcome(report, "stdin" if model == STREAM else model, checked=check)], screen)
     except RefusedError as error:
         return _refused(error, model, as_json=as_json, quiet=quiet, verbose=verbose)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
@@ -362,44 +341,6 @@ def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
     return target or None
 
 
-def _destination(model: str, output: str | None, opset: int) -> str:
-    """Where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
-    if output == STREAM:
-        return STREAM
-    source = Path("model.onnx" if model == STREAM else model)
-    name = f"{re.sub(r'[.]opset[0-9]+$', '', source.stem)}.opset{opset}{source.suffix}"
-    path = source.with_name(name) if output is None else Path(output)
-    if output is not None and (output.endswith(("/", os.sep)) or path.is_dir()):
-        path.mkdir(parents=True, exist_ok=True)
-        path /= name
-    if path.exists() and model != STREAM and path.samefile(model):
-        raise UsageError(f"the output {path} is the input: use --in-place to replace it, or -o for another file")
-    return str(path)
-
-
-def _protect(path: str, *, force: bool, no_clobber: bool) -> None:
-    """UsageError if a file is there that must not be replaced: only an ONNX model may be, unless forced."""
-    from onnx_convert.storage.source import is_model
-
-    if path == STREAM or force or not Path(path).is_file():
-        return
-    if no_clobber:
-        raise UsageError(f"{path}: exists already, and --no-clobber replaces nothing")
-    if not is_model(path):
-        raise UsageError(f"{path}: exists already and is no ONNX model; -f replaces it")
-
-
-@contextlib.contextmanager
-def _elsewhere(*, named: bool) -> Iterator[None]:
-    """An error of writing says how to write elsewhere, unless the place was `named`."""
-    try:
-        yield
-    except OSError as error:
-        if named or error.errno not in (errno.EACCES, errno.EPERM, errno.EROFS):
-            raise
-        raise OSError(error.errno, f"{error.strerror}; -o PATH writes elsewhere", error.filename) from error
-
-
 def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: bool) -> None:
     if path == STREAM:
         conversion.write(sys.stdout.buffer, external=saving["external"])
@@ -435,22 +376,6 @@ def _bar(stack: contextlib.ExitStack) -> Progress:
     bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
     task = bar.add_task("")
     return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
-
-
-def _outcome(report: Report, model: str, check: bool) -> str:
-    """The last line: what became of it."""
-    name = "stdin" if model == STREAM else model
-    opsets = tables.opsets_text(report.opsets_after)
-    where = "stdout" if report.destination == STREAM else report.destination
-    if report.changed and check:
-        return f"{name} can be moved to {opsets}; nothing was written."
-    done = "replaced" if report.replaced else "wrote"
-    size = f" ({tables.size_text(report.destination_bytes)})" if report.destination_bytes else ""
-    if report.changed:
-        return f"{done} {where}{size} in {report.seconds:.2f} s"
-    if report.destination:
-        return f"{name} is already at {opsets}; {done} {where}{size}."
-    return f"{name} is already at {opsets}; nothing to do."
 
 
 def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, verbose: bool) -> int:

@@ -52,6 +52,21 @@ def report_tables(report: Report, *, verbose: bool = False) -> list[Table | str]
     return [*head, *(table for table in parts if table.rows), *remarks(report, verbose=verbose)]
 
 
+def outcome(report: Report, name: str, *, checked: bool) -> str:
+    """The last line: what became of it."""
+    opsets = opsets_text(report.opsets_after)
+    where = "stdout" if report.destination == "-" else report.destination
+    if report.changed and checked:
+        return f"{name} can be moved to {opsets}; nothing was written."
+    done = "replaced" if report.replaced else "wrote"
+    size = f" ({size_text(report.destination_bytes)})" if report.destination_bytes else ""
+    if report.changed:
+        return f"{done} {where}{size} in {report.seconds:.2f} s"
+    if report.destination:
+        return f"{name} is already at {opsets}; {done} {'' if report.replaced else 'it to '}{where}{size}."
+    return f"{name} is already at {opsets}; nothing to do."
+
+
 def remarks(report: Report, *, verbose: bool = False) -> list[Table]:
     """What deserves attention in a report, each remark under its label; no table if nothing does."""
     rows: list[tuple[str, ...]] = [*_remarks(report, verbose)]
