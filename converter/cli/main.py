@@ -382,13 +382,14 @@ def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, ver
     """Print every refusal and the way out; give the exit code."""
     if as_json:
         refusals = [refusal._asdict() for refusal in error.refusals]
-        _print_json("refused", error.report, refusals=refusals, nearest=error.nearest)
+        _print_json("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
     count = len(error.refusals)
     name = "stdin" if model == STREAM else model
     nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
     _error(f"{name}: {error if quiet else nodes}; nothing was written")
     if not quiet and not as_json:
-        nearest = f"The nearest opset within reach: --to {error.nearest}"
+        also = "".join(f" --to {domain}:{version}" for domain, version in error.also.items())
+        nearest = f"{'Within reach' if also else 'The nearest opset within reach'}: --to {error.nearest}{also}"
         table = tables.refusal_table(error.refusals, verbose=verbose)
         reach = nearest if error.nearest else "No opset on the way is within reach."
         _show([table, *tables.remarks(error.report, verbose=verbose), reach], sys.stderr)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from onnx_convert.errors import RefusedError
@@ -35,11 +36,42 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
     if target.runtime is not None:
         outcome = _for_runtime(source, request, target, outcome)
     if outcome.refusals:
-        nearest = Reach(source, request).nearest(target.opsets[opsets.AI_ONNX], outcome.refusals)
-        raise RefusedError(outcome.refusals, _report(source, target, outcome), nearest)
+        raise _refused(source, request, target, outcome)
     if outcome.patch.any_change or (target.moves and not target.rises):
         outcome = outcome.completed(check(source, outcome))
     return outcome.patch, _report(source, target, outcome)
+
+
+def _refused(source: SourceModel, request: Request, target: Target, outcome: Plan) -> RefusedError:
+    """Returns the error for a plan with refusals, which tells what is within reach."""
+    aim = target.opsets[opsets.AI_ONNX]
+    keeping = _keeping_ml(source, request, target)
+    if keeping is None or not any(refusal.domain == opsets.AI_ONNX_ML for refusal in outcome.refusals):
+        nearest = Reach(source, request).nearest(aim, outcome.refusals)
+        return RefusedError(outcome.refusals, _report(source, target, outcome), nearest)
+    present = source.imports.everywhere[opsets.AI_ONNX_ML]
+    way = f"--to ai.onnx.ml:{present} keeps ai.onnx.ml where it is"
+    told = [
+        refusal._replace(remedy=f"{refusal.remedy}; or {way}" if refusal.remedy else way)
+        if refusal.domain == opsets.AI_ONNX_ML
+        else refusal
+        for refusal in outcome.refusals
+    ]
+    outcome = outcome._replace(refusals=told)
+    reach = Reach(source, keeping)
+    refusals = reach.refusals_at(aim)
+    nearest = aim if not refusals else reach.nearest(aim, refusals)
+    also = {opsets.AI_ONNX_ML: present} if nearest is not None else {}
+    return RefusedError(told, _report(source, target, outcome), nearest, also)
+
+
+def _keeping_ml(source: SourceModel, request: Request, target: Target) -> Request | None:
+    """Returns the request that leaves ai.onnx.ml where it is; None if it follows ai.onnx only where that was asked."""
+    present = source.imports.everywhere.get(opsets.AI_ONNX_ML, 0)
+    asked = request.to if isinstance(request.to, Mapping) else {}
+    if request.runtime is not None or opsets.AI_ONNX_ML in asked or present <= target.opsets.get(opsets.AI_ONNX_ML, 0):
+        return None
+    return request._replace(to={**asked, opsets.AI_ONNX: target.opsets[opsets.AI_ONNX], opsets.AI_ONNX_ML: present})
 
 
 def _for_runtime(source: SourceModel, request: Request, target: Target, outcome: Plan) -> Plan:

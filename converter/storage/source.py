@@ -74,8 +74,8 @@ def open_to_change(model: Any, *, in_place: bool) -> OpenSource:
 
 
 def open_source(model: Any, *, incomplete: bool = False) -> OpenSource:
-    """Opens a path, the bytes of a file, a ModelProto or an onnx_ir.Model, to be read; also if it is `incomplete`,
-    without all its data files.
+    """Opens a path, the bytes of a file, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch, to be read; also if
+    it is `incomplete`, without all its data files.
 
     UsageError for an object of another kind; InvalidModelError if it cannot be read.
     """
@@ -99,7 +99,14 @@ def open_source(model: Any, *, incomplete: bool = False) -> OpenSource:
     ir = sys.modules.get("onnx_ir")  # whoever has such a model has imported it
     if ir is not None and isinstance(model, ir.Model):
         return OpenSource(ir.to_proto(model), "<Model>", wrap=ir.from_proto)
-    raise UsageError(f"a model is a path, bytes, a ModelProto or an onnx_ir.Model, not {type(model).__name__}")
+    exported = getattr(model, "model_proto", None)
+    if isinstance(exported, ModelProto):  # a torch.onnx.ONNXProgram, which makes it anew for everybody who asks
+        if exported is model.model_proto:
+            exported, held = ModelProto(), exported
+            exported.CopyFrom(held)
+        return OpenSource(exported, f"<{type(model).__name__}>")
+    kinds = "a path, bytes, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch"
+    raise UsageError(f"a model is {kinds}, not {type(model).__name__}")
 
 
 def open_model(path: str | os.PathLike[str]) -> ModelFile:
