@@ -44,8 +44,8 @@ def convert(
     """Converts a model to another opset without changing what it computes.
 
     Args:
-        model: a path, the bytes of a file, a `ModelProto`, an `onnx_ir.Model` or what `torch.onnx.export` gives back; not
-            changed unless `in_place`.
+        model: a path, the bytes of a file, a `ModelProto`, an `onnx_ir.Model` or what `torch.onnx.export` gives back;
+            not changed unless `in_place`.
         to: an ai.onnx opset, "latest", or opsets by domain, `{"ai.onnx": 14, "ai.onnx.ml": 3}`. Unless it is named,
             ai.onnx.ml follows ai.onnx down to the opset of the same ONNX release, and stays where it is on the way up.
         runtime: instead of `to`, a runtime that has to load the result: "onnxruntime@1.14". Opsets and IR version
