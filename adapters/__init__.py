@@ -2,8 +2,8 @@
 """How each operator crosses each of its version boundaries: one file a family, up and down side by side.
 
 Importing this package imports the tables that concern all operators. A family is imported when an operator is asked
-about that its file names in quotes; a new file needs no entry anywhere. An adapter knows `registry` (to register
-itself), `site` (what it may ask) and the emitter that it is handed (what it may write), and nothing else.
+about that its file names in quotes; a new file needs no entry anywhere. An adapter imports `onnx_convert.adapter`, the
+one door to what it may ask and write, and what families share in `lib`; nothing else.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ from typing import Final
 
 from onnx_convert.rewrite import registry
 
-TABLES: Final[tuple[str, ...]] = (f"{__name__}.compatible", f"{__name__}.dtypes")
+TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "impossible", "promotable"))
 
 
 @lru_cache(maxsize=1)

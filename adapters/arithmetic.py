@@ -9,19 +9,25 @@ integers, which keep their sign to the right, and says what becomes of counts th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number, upgrade
-from onnx_convert.adapters.shapes import FLOAT, INT64, cast
+from onnx_convert.adapter import downgrade, dtype_name, upgrade
+from onnx_convert.adapters.lib.dtypes import (
+    DOUBLE,
+    FLOAT,
+    HALVES,
+    INT64,
+    UINT32,
+    UINT64,
+    cast,
+    is_integer,
+    is_unsigned,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-DOUBLE: Final = dtype_number("double")
-UINT32: Final = dtype_number("uint32")
-UINT64: Final = dtype_number("uint64")
-INTEGERS: Final = frozenset(f"{sign}int{width}" for sign in ("", "u") for width in (8, 16, 32, 64))
-HALVES: Final = (dtype_number("float16"), dtype_number("bfloat16"))
 
 # ---- Mod
 
@@ -30,7 +36,7 @@ HALVES: Final = (dtype_number("float16"), dtype_number("bfloat16"))
 def give_the_sign_of_the_divisor(node: Node, op: Emitter) -> Value:
     """The remainder of floats is that of C (fmod=1), plus the divisor where their signs differ; then it takes the
     divisor's sign, zero included. Integers need nothing."""
-    if node.attr("fmod") or dtype_name(node.dtype(0)) in INTEGERS:
+    if node.attr("fmod") or is_integer(node.dtype(0)):
         return op.same()
     a, b = node.input(0), node.input(1)
     remainder, sign = op.same(a, b, fmod=1), op.Sign(b)
@@ -46,13 +52,12 @@ def shift_unsigned(node: Node, op: Emitter) -> Value:
     """Integers are shifted as unsigned ones, to the right with the bits of those below 0 inverted before and after; a
     count outside the width shifts everything out."""
     x, count, dtype = node.input(0), node.input(1), node.dtype(0)
-    name, known = dtype_name(dtype), count.constant
-    width = int(name.removeprefix("u").removeprefix("int"))
+    width, known = width_of(dtype), count.constant
     fits = known is not None and bool(((known >= 0) & (known < width)).all())
-    if fits and name.startswith("u"):
+    if fits and is_unsigned(dtype):
         return op.same()
     carrier, full = (UINT64, 64) if width == 64 else (UINT32, 32)
-    signed = not name.startswith("u") and node.attr("direction") == "RIGHT"
+    signed = not is_unsigned(dtype) and node.attr("direction") == "RIGHT"
     if signed:  # what is below 0 becomes -x - 1, in which all bits are inverted: nothing overflows on the way
         below = op.Cast(op.Less(x, op.const(0, dtype)), to=INT64)
         sign = op.Add(op.Mul(below, op.const(-2, INT64)), op.const(1, INT64))
@@ -92,7 +97,7 @@ def count_in_float(node: Node, op: Emitter) -> Value:
 def integers_through_double(node: Node, op: Emitter) -> Value:
     """An integer is cast to double, and the result back."""
     x = node.input(0)
-    if x.dtype is None or dtype_name(x.dtype) not in INTEGERS:
+    if x.dtype is None or not is_integer(x.dtype):
         return op.same()
     op.equivalent("how a result between integers is rounded is not specified")
     return op.Cast(op.same(op.Cast(x, to=DOUBLE)), to=x.dtype)

@@ -14,8 +14,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_name
-from onnx_convert.adapters.shapes import BOOL
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BOOL, is_integer
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
@@ -139,7 +139,7 @@ def _both(node: Node, op: Emitter, mask: Value | None, allowed: Value) -> Value:
 def _nothing(node: Node) -> float | bool:
     """What a mask holds for a key that is not to be seen."""
     dtype = node.dtype(MASK)
-    if "int" in dtype_name(dtype):
+    if is_integer(dtype):
         node.refuse("the mask is of integers, which have no value for a key that is masked", "cast it to float or bool")
     return False if dtype == BOOL else -inf
 

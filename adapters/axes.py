@@ -10,10 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import INT64, are_zero, chosen, collapse, named, positions, reshape, restore
+from onnx_convert.adapters.lib.axes import from_the_front
+from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import are_zero, chosen, named, positions, reshape
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from collections.abc import Callable
+
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 
 @upgrade("Squeeze", "Unsqueeze", at=13)
@@ -42,13 +47,13 @@ def unsqueeze_axes_to_attribute(node: Node, op: Emitter) -> Value:
 
 
 def _squeeze(op: Emitter, x: Value, axes: Value) -> Value:
-    shape = op.Shape(x)
+    shape = Numbers(op).sizes(x).value
     return reshape(op, x, chosen(op, shape, are_zero(op, named(op, axes, shape))))
 
 
 def _unsqueeze(op: Emitter, x: Value, axes: Value) -> Value:
     """The new size at a position is 1 where an axis is named, else that of the old dimension which lands there."""
-    shape = op.Shape(x)
+    shape = Numbers(op).sizes(x).value
     dims = op.at(4).Concat(shape, axes, axis=0)  # as long as the new shape
     new = named(op, axes, dims)
     landing = op.Transpose(op.at(9).NonZero(are_zero(op, new)), perm=[1, 0])  # of each old dimension
@@ -58,31 +63,23 @@ def _unsqueeze(op: Emitter, x: Value, axes: Value) -> Value:
 
 
 @downgrade("Squeeze", at=11)
-def squeeze_positive_axes(node: Node, op: Emitter) -> Value:
+def squeeze_positive_axes(node: Node, op: Emitter) -> Outcome:
     """Negative axes count from the end of a known rank; of an unknown one, all before them becomes one dimension."""
-    x, axes = node.input(0), node.attr("axes")
-    if not axes or min(axes) >= 0:
-        return op.same(axes=sorted(axes)) if axes else op.same()
-    if x.rank is not None:
-        return op.same(axes=sorted(node.axis(axis, x.rank) for axis in axes))
-    if max(axes) >= 0:
-        return _squeeze(op, x, op.const(axes))
-    tail = -min(axes)
-    flat, before = collapse(op, x, tail)
-    return restore(op, op.same(flat, axes=sorted(axis + tail + 1 for axis in axes)), before)
+    return _at_positive_axes(node, op, _squeeze, 0)
 
 
 @downgrade("Unsqueeze", at=11)
-def unsqueeze_positive_axes(node: Node, op: Emitter) -> Value:
+def unsqueeze_positive_axes(node: Node, op: Emitter) -> Outcome:
     """Negative axes count from the end of the new rank; if it is unknown, all before them becomes one dimension."""
-    x, axes = node.input(0), node.attr("axes")
+    return _at_positive_axes(node, op, _unsqueeze, len(node.attr("axes")))
+
+
+def _at_positive_axes(
+    node: Node, op: Emitter, at_run_time: Callable[[Emitter, Value, Value], Value], new: int
+) -> Outcome:
+    x, axes = node.input(0), node.attr("axes") or []
     if min(axes, default=0) >= 0:
         return op.same() if axes == sorted(axes) else op.same(axes=sorted(axes))
-    if x.rank is not None:
-        rank = x.rank + len(axes)
-        return op.same(axes=sorted(node.axis(axis, rank) for axis in axes))
-    if max(axes) >= 0:
-        return _unsqueeze(op, x, op.const(axes))
-    tail = -min(axes)
-    flat, before = collapse(op, x, tail - len(axes))
-    return restore(op, op.same(flat, axes=sorted(axis + tail + 1 for axis in axes)), before)
+    if x.rank is None and max(axes) >= 0:
+        return at_run_time(op, x, op.const(axes))
+    return from_the_front(node, op, axes, lambda x, axes: op.same(x, axes=sorted(axes)), new)

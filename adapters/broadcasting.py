@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.stretching import DOUBLE, INT64, is_single, padded, rank_of, same_shape, stretched
+from onnx_convert.adapters.lib.broadcast import is_single, padded, rank_of, same_shape, stretched
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Dim, Emitter, Node, Shape, Value

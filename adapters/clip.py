@@ -12,28 +12,32 @@ import math
 import struct
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number, upgrade
-from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.dtypes import (
+    DOUBLE,
+    FIRST_FLOATS,
+    FLOAT,
+    FLOAT16,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+    UINT16,
+    is_integer,
+    largest,
+)
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-_FLOAT16: Final = dtype_number("float16")
-_DOUBLE: Final = dtype_number("double")
-_INT32: Final = dtype_number("int32")
-_LARGEST: Final = {
-    _FLOAT16: 65504.0,
-    FLOAT: 3.4028234663852886e38,
-    _DOUBLE: 1.7976931348623157e308,
-}
-_NARROW: Final = tuple(map(dtype_number, ("int8", "uint8", "int16", "uint16")))  # many runtimes do not compare these
+_NARROW: Final = (INT8, UINT8, INT16, UINT16)  # many runtimes do not compare these
 
 
 @upgrade("Clip", at=11)
 def bounds_to_inputs(node: Node, op: Emitter) -> Value:
     """The attributes become constants of the data's dtype. An absent one stays so, unless a double may be beyond it."""
     x, names = node.input(0), ("min", "max")
-    spelled = [name for name in names if node.has(name) or x.dtype == _DOUBLE]
+    spelled = [name for name in names if node.has(name) or x.dtype == DOUBLE]
     bounds = [number_like(op, node.attr(name), x) if name in spelled else None for name in names]
     return op.same(x, *bounds, drop=names)
 
@@ -43,7 +47,7 @@ def choose_integers(node: Node, op: Emitter) -> Value:
     """Integers are compared with each bound, the small ones as int32."""
     x, low, high = node.input(0), node.optional_input(1), node.optional_input(2)
     dtype = next((value.dtype for value in (x, low, high) if value is not None and value.dtype), None)
-    if dtype is None or "int" not in dtype_name(dtype):
+    if dtype is None or not is_integer(dtype):
         return op.same()
     narrow = dtype in _NARROW
     x = _as_int32(op, x) if narrow else x
@@ -55,7 +59,7 @@ def choose_integers(node: Node, op: Emitter) -> Value:
 
 def _as_int32(op: Emitter, value: Value) -> Value:
     known = value.constant
-    return op.Cast(value, to=_INT32) if known is None else op.const(known, _INT32)
+    return op.Cast(value, to=INT32) if known is None else op.const(known, INT32)
 
 
 @downgrade("Clip", at=11)
@@ -63,12 +67,12 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
     """Constant bounds that float32 holds become attributes; others are met by Max and Min."""
     x, inputs = node.input(0), (node.optional_input(1), node.optional_input(2))
     dtype = next((value.dtype for value in (x, *inputs) if value is not None and value.dtype), None) or node.dtype(0)
-    limit = _LARGEST.get(dtype, math.inf)
+    limit = largest(dtype) if dtype in FIRST_FLOATS else math.inf
     limits = (-limit, limit)
     numbers = [float32_of(value) if value else limit for value, limit in zip(inputs, limits, strict=True)]
-    if dtype == _DOUBLE:  # float32 does not hold the limits
+    if dtype == DOUBLE:  # float32 does not hold the limits
         numbers = [number if value else None for value, number in zip(inputs, numbers, strict=True)]
-    known = [None if abs(number) == _LARGEST[FLOAT] else number for number in numbers if number is not None]
+    known = [None if abs(number) == largest(FLOAT) else number for number in numbers if number is not None]
     if len(known) == 2:
         return op.same(x, min=known[0], max=known[1])
     bounds = [value or op.const(limit, dtype) for value, limit in zip(inputs, limits, strict=True)]
@@ -82,7 +86,7 @@ def number_like(op: Emitter, number: float, x: Value) -> Value:
     """A float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
     if x.dtype is None:
         return op.at(15).CastLike(op.const(number, FLOAT), x)
-    if x.dtype == _FLOAT16 and abs(number) > _LARGEST[_FLOAT16] + 15:
+    if x.dtype == FLOAT16 and abs(number) > largest(FLOAT16) + 15:
         number = math.copysign(math.inf, number)
     return op.const(number, x.dtype)
 

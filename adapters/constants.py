@@ -11,14 +11,13 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_number, tensor_of
+from onnx_convert.adapter import downgrade, tensor_of
+from onnx_convert.adapters.lib.dtypes import FIRST_FLOATS, STRING
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-_FLOATS: Final = tuple(map(dtype_number, ("float", "float16", "double")))
 _ELEMENTS: Final = ("value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings")
-_STRING: Final = dtype_number("string")
 
 
 @downgrade("Constant", at=12)
@@ -42,7 +41,7 @@ def scatter_sparse_elements(node: Node, op: Emitter) -> Value:
     if len(sparse.indices.dims) == 2:  # coordinates
         strides = [prod(sizes[axis + 1 :]) for axis in range(len(sizes))]
         places = op.at(10).ReduceSum(op.Mul(places, op.const(strides)), axes=[1], keepdims=0)
-    zeros = op.Expand(op.const("" if dtype == _STRING else 0, dtype), op.const([prod(sizes)]))
+    zeros = op.Expand(op.const("" if dtype == STRING else 0, dtype), op.const([prod(sizes)]))
     return op.Reshape(op.Scatter(zeros, places, elements, axis=0), op.const(sizes))
 
 
@@ -50,10 +49,10 @@ def scatter_sparse_elements(node: Node, op: Emitter) -> Value:
 def constant_to_initializer(node: Node, op: Emitter) -> Value:
     """What is no float becomes an initializer; in a function, which has none, a number is cast from double."""
     dtype = node.attr("value").data_type
-    if dtype in _FLOATS:
+    if dtype in FIRST_FLOATS:
         return op.same()
     known, in_function = node.output().constant, node.in_function
-    hidden = known is None or (in_function and (dtype == _STRING or bool((abs(known) > 2**53).any())))
+    hidden = known is None or (in_function and (dtype == STRING or bool((abs(known) > 2**53).any())))
     outputs = [getattr(value, "name", value) for value in node.graph.output]
     if hidden or not (in_function or node.output().producer is None or node.output().name in outputs):
         # Where it can, the engine puts an initializer of the same name in place of a constant that is refused.

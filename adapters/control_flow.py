@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final
 from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
 
 from onnx_convert.adapter import downgrade, size, upgrade
-from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, part, reshape, size_at
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.lib.shapes import END, part, reshape, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Outcome, Value

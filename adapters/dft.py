@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import non_negative, part, reshape
+from onnx_convert.adapters.lib.shapes import non_negative, part, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

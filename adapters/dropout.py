@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import BOOL, FLOAT
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

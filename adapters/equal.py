@@ -7,16 +7,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.shapes import END, reshape
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import FIRST_FLOATS, STRING
+from onnx_convert.adapters.lib.indices import flat, like
+from onnx_convert.adapters.lib.shapes import END
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
-
-FLOATS: Final = tuple(map(dtype_number, ("float16", "float", "double")))
-STRING: Final = dtype_number("string")
 
 
 @downgrade("Equal", at=11)
@@ -27,7 +26,7 @@ def compare_floats_by_order(node: Node, op: Emitter) -> Value:
     """
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
-    if dtype not in FLOATS:
+    if dtype not in FIRST_FLOATS:
         return op.same()
     total = op.Add(a, b)
     ordered = op.Or(op.Less(total, op.const(1, dtype)), op.Greater(total, op.const(0, dtype)))
@@ -40,23 +39,9 @@ def compare_strings_by_rank(node: Node, op: Emitter) -> Value:
     a, b = node.input(0), node.input(1)
     if STRING not in (a.dtype, b.dtype):
         return op.same()
-    flat_a, flat_b = _flat(op, a), _flat(op, b)
+    flat_a, flat_b = flat(op, a), flat(op, b)
     number = op.node("Unique", op.Concat(flat_a, flat_b, axis=0), outputs=3)[2]
     border = op.Shape(flat_a)
     first = op.Slice(number, op.const([0]), border)
     second = op.Slice(number, border, op.const([END]))
-    return op.same(_like(op, first, a), _like(op, second, b))
-
-
-def _flat(op: Emitter, x: Value) -> Value:
-    return x if x.rank == 1 else op.Reshape(x, op.const([-1]))
-
-
-def _like(op: Emitter, flat: Value, x: Value) -> Value:
-    """The elements in the shape of another value."""
-    if x.rank == 1:
-        return flat
-    shape = x.shape
-    if shape is not None and all(isinstance(dim, int) and dim for dim in shape):
-        return op.Reshape(flat, op.const(shape))
-    return reshape(op, flat, op.Shape(x))
+    return op.same(like(op, first, a), like(op, second, b))

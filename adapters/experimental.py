@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import upgrade
-from onnx_convert.adapters.shapes import END
+from onnx_convert.adapters.lib.shapes import END
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

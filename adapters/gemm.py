@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_name, upgrade
-from onnx_convert.adapters.shapes import size_at
-from onnx_convert.adapters.stretching import DOUBLE, is_single, lengths, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.broadcast import is_single, lengths, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapters.lib.dtypes import DOUBLE, is_integer
+from onnx_convert.adapters.lib.shapes import size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Dim, Emitter, Node, Value
-    from onnx_convert.adapters.stretching import Counts
+    from onnx_convert.adapters.lib.broadcast import Counts
 
 
 @upgrade("Gemm", at=7)
@@ -56,5 +57,5 @@ def add_nothing(node: Node, op: Emitter) -> Value:
     if node.optional_input(2) is not None:
         return op.same()
     dtype = a.dtype or b.dtype or node.dtype(0)
-    zero = 0 if "int" in dtype_name(dtype) else -0.0
+    zero = 0 if is_integer(dtype) else -0.0
     return op.same(a, b, op.const(zero, dtype), beta=None)

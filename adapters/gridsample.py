@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import INT64, cast, part, working_dtype
+from onnx_convert.adapters.lib.dtypes import INT64, cast, working_dtype
+from onnx_convert.adapters.lib.shapes import part
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

@@ -11,16 +11,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx_convert.adapter import AI_ONNX_ML, downgrade, dtype_name, dtype_number, upgrade
-from onnx_convert.adapters.shapes import FLOAT, INT64
+from onnx_convert.adapter import AI_ONNX_ML, downgrade, upgrade
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT16, INT32, INT64, STRING, is_integer
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-STRING: Final = dtype_number("string")
 _LISTS: Final = {STRING: "strings", INT64: "int64s", FLOAT: "floats"}
 _DEFAULTS: Final = {STRING: "default_string", INT64: "default_int64", FLOAT: "default_float"}
-_NARROW: Final = (dtype_number("int16"), dtype_number("int32"))
+_NARROW: Final = (INT16, INT32)
 _ALL: Final = (
     *_DEFAULTS.values(),
     "default_tensor",
@@ -99,7 +98,7 @@ def _default(node: Node, dtype: int) -> Any:
         return node.tensor("default_tensor").reshape(-1)[0].tolist()
     if dtype in _DEFAULTS:
         return node.attr(_DEFAULTS[dtype])
-    return -1 if "int" in dtype_name(dtype) else -0.0
+    return -1 if is_integer(dtype) else -0.0
 
 
 def _pairs(node: Node) -> tuple[list[Any], int, list[Any], int]:

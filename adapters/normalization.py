@@ -18,15 +18,15 @@ MeanVarianceNormalization
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from onnx_convert.adapter import downgrade, dtype_number, upgrade
-from onnx_convert.adapters.shapes import FLOAT, part
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT
+from onnx_convert.adapters.lib.shapes import part
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-_DOUBLE: Final = dtype_number("double")
 _MEAN, _VARIANCE = 3, 4
 _SAVED_MEAN, _SAVED_VARIANCE = 3, 4
 
@@ -91,7 +91,7 @@ def compute_batch_statistics(node: Node, op: Emitter) -> Value | tuple[Value | N
         return _in_one_dtype(node, op, 5)
     op.equivalent("the statistics of the batch are computed by other operators")
     narrow, narrow_statistics = node.dtype(0), node.dtype(_MEAN)
-    dtype = _DOUBLE if _DOUBLE in (narrow, narrow_statistics) else FLOAT
+    dtype = DOUBLE if DOUBLE in (narrow, narrow_statistics) else FLOAT
     x, axes = _with_channels(node, op)
     x = _cast(op, x, narrow, dtype)
     scale, bias, mean, variance = (_cast(op, node.input(i), node.input(i).dtype, dtype) for i in range(1, 5))
@@ -163,7 +163,7 @@ def _in_one_dtype(node: Node, op: Emitter, count: int) -> Value | tuple[Value | 
     if len({*dtypes[:count]} - {None}) < 2:
         return op.same(drop=("training_mode",) if count == 5 else ())
     op.equivalent("computed in a wider float, rounded once")
-    dtype = _DOUBLE if _DOUBLE in dtypes else FLOAT
+    dtype = DOUBLE if DOUBLE in dtypes else FLOAT
     inputs = [_cast(op, node.input(index), known, dtype) for index, known in enumerate(dtypes)]
     y, *statistics = op.sames(*inputs, drop=("training_mode",) if count == 5 else ())
     narrow, narrow_statistics = node.dtype(0), node.dtype(_MEAN)
@@ -227,7 +227,7 @@ def normalise_groups(node: Node, op: Emitter) -> Value:
     op.equivalent("each group is normalised by InstanceNormalization")
     x, groups = node.input(0), node.attr("num_groups")
     narrow = node.dtype(0)
-    stash = _DOUBLE if node.attr("stash_type") == _DOUBLE else FLOAT
+    stash = DOUBLE if node.attr("stash_type") == DOUBLE else FLOAT
     rows = _cast(op, op.Reshape(x, op.const([0, groups, -1])), narrow, stash)
     one, zero = op.const([1] * groups, stash), op.const([0] * groups, stash)
     stage = op.at(6).InstanceNormalization(rows, one, zero, epsilon=node.attr("epsilon"))

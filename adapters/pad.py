@@ -13,20 +13,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_number, upgrade
+from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.clip import float32_of, number_like
-from onnx_convert.adapters.shapes import (
-    END,
-    INT64,
-    at_least_zero,
-    collapse,
-    count_up,
-    known_size,
-    non_negative,
-    part,
-    restore,
-    size_along,
-)
+from onnx_convert.adapters.lib.dtypes import BOOL, COMPLEX64, COMPLEX128, FIRST_FLOATS, INT64, STRING, cast
+from onnx_convert.adapters.lib.numbers import Number, Numbers
+from onnx_convert.adapters.lib.shapes import END, collapse, non_negative, restore
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,9 +26,7 @@ if TYPE_CHECKING:
 
 _PADS, _VALUE, _AXES = range(1, 4)
 _CONSTANT: Final = "constant"
-_STRING: Final = dtype_number("string")
-_FLOATS: Final = tuple(map(dtype_number, ("float16", "float", "double")))
-_FROM_13: Final = (*map(dtype_number, ("bool", "complex64", "complex128")), _STRING)
+_FROM_13: Final = (BOOL, STRING, COMPLEX64, COMPLEX128)
 
 
 @upgrade("Pad", at=2)
@@ -71,7 +60,7 @@ def pads_to_attribute(node: Node, op: Emitter) -> Value:
     filled = node.attr("mode") == _CONSTANT and value is not None
     dtype = x.dtype or (value.dtype if value is not None else None)
     number = float32_of(value) if filled and value is not None else 0.0
-    if pads is None or number is None or dtype not in (*_FLOATS, None):
+    if pads is None or number is None or dtype not in (*FIRST_FLOATS, None):
         return _axis_by_axis(node, op)
     return op.same(x, pads=pads.tolist(), value=number if filled else None)
 
@@ -122,12 +111,12 @@ def _spread(op: Emitter, pads: Value, axes: list[int], rank: int) -> Value:
 
 def _scattered(node: Node, op: Emitter) -> Value:
     """The same at run time, where the axes are computed or the rank is not known."""
-    x, pads, axes = node.input(0), node.input(_PADS), node.input(_AXES)
-    rank = op.Shape(op.Shape(x)) if x.rank is None else op.const([x.rank])
-    positive = non_negative(op, axes if node.dtype(_AXES) == INT64 else op.Cast(axes, to=INT64), rank)
-    places = op.Concat(positive, op.at(7).Add(positive, rank), axis=0)
-    zeros = op.at(8).Expand(op.const([0]), op.at(7).Add(rank, rank))
-    return op.at(11).ScatterElements(zeros, places, pads, axis=0)
+    numbers = Numbers(op)
+    rank = numbers.rank(node.input(0))
+    axes = non_negative(op, cast(op, node.input(_AXES), INT64), rank.value)
+    places = op.Concat(axes, (numbers.of(axes) + rank).value, axis=0)
+    zeros = op.at(8).Expand(op.const([0]), (rank * 2).value)
+    return op.at(11).ScatterElements(zeros, places, node.input(_PADS), axis=0)
 
 
 # ---- axis by axis
@@ -139,25 +128,23 @@ def _axis_by_axis(node: Node, op: Emitter) -> Value:
     axes, pads = _axes_and_pads(node, op)
     if value is None and mode == _CONSTANT:
         dtype = node.dtype(0)
-        value = op.const("" if dtype == _STRING else 0, dtype)
-    amounts: Sequence[int | Value]
-    if pads.constant is not None:
-        whole: list[int] = pads.constant.tolist()
-        x = _cut(op, x, axes, whole)
-        amounts = [max(pad, 0) for pad in whole]
+        value = op.const("" if dtype == STRING else 0, dtype)
+    numbers, count = Numbers(op), len(axes)
+    given = numbers.of(pads)
+    more = given.at_least(0).whole()
+    if given.known is not None:
+        x = _cut(op, x, axes, given.known.tolist())
     else:
-        more = at_least_zero(op, pads)
-        x = _cut_at_run_time(op, x, axes, op.at(7).Sub(more, pads))
-        amounts = [part(op, more, index, index + 1) for index in range(2 * len(axes))]
+        x = _cut_at_run_time(numbers, x, axes, more - given)
     for index, axis in enumerate(axes):
-        begin, end = amounts[index], amounts[index + len(axes)]
-        if begin == end == 0:
+        begin, end = more[index], more[index + count]
+        if begin.number == end.number == 0:
             continue
         if mode == _CONSTANT:
-            before, after = (_block(op, x, value, axis, len(axes), length) for length in (begin, end))
+            before, after = (_block(numbers, x, value, axis, count, length) for length in (begin, end))
             x = op.Concat(*(piece for piece in (before, x, after) if piece), axis=axis)
         else:
-            x = op.Gather(x, _indices(op, x, axis, begin, end, mode), axis=axis)
+            x = op.Gather(x, _indices(numbers.size(x, axis), begin, end, mode).value, axis=axis)
     return x
 
 
@@ -182,51 +169,26 @@ def _cut(op: Emitter, x: Value, axes: Sequence[int], pads: Sequence[int]) -> Val
     return op.at(11).Slice(x, op.const(starts), op.const(ends), op.const(names))
 
 
-def _cut_at_run_time(op: Emitter, x: Value, axes: list[int], less: Value) -> Value:
-    names, shape, count = op.const(axes), op.Shape(x), len(axes)
-    sizes = shape if axes == list(range(x.rank or 0)) else op.Gather(shape, names, axis=0)
-    return op.at(11).Slice(x, part(op, less, 0, count), op.at(7).Sub(sizes, part(op, less, count)), names)
+def _cut_at_run_time(numbers: Numbers, x: Value, axes: Sequence[int], less: Number) -> Value:
+    op, count = numbers.op, len(axes)
+    ends = numbers.sizes(x, axes) - less[count:]
+    return op.at(11).Slice(x, less[:count].value, ends.value, op.const(axes))
 
 
-def _block(op: Emitter, x: Value, value: Value | None, axis: int, rank: int, length: int | Value) -> Value | None:
-    """The value in the shape of the data, except for the length of one axis."""
-    if length == 0:
+def _block(numbers: Numbers, x: Value, value: Value | None, axis: int, rank: int, length: Number) -> Value | None:
+    """Writes the value in the shape of the data, except for the length of one axis; nothing if that is 0."""
+    if length.number == 0:
         return None
-    if isinstance(length, int):
-        sizes = [length if index == axis else size for index, size in enumerate(x.shape or ())]
-        if sizes and all(isinstance(size, int) for size in sizes):
-            return op.at(8).Expand(value, op.const(sizes))
-        length = op.const([length])
-    shape = op.Shape(x)
-    before = [part(op, shape, 0, axis)] if axis else []
-    after = [part(op, shape, axis + 1)] if axis + 1 < rank else []
-    target = op.Concat(*before, length, *after, axis=0) if before or after else length
-    return op.at(8).Expand(value, target)
+    sizes = numbers.sizes(x)
+    before, after = [sizes[:axis]] if axis else [], [sizes[axis + 1 :]] if axis + 1 < rank else []
+    return numbers.op.at(8).Expand(value, numbers.vector([*before, length, *after]))
 
 
-def _indices(op: Emitter, x: Value, axis: int, begin: int | Value, end: int | Value, mode: str) -> Value:
-    """Which elements of an axis the padded one consists of. What is padded is not empty."""
-    size = known_size(x, axis)
-    if isinstance(begin, int) and isinstance(end, int) and size is not None:
-        return op.const([_index(place, size, mode) for place in range(-begin, size + end)])
-    before, after = (op.const([pad]) if isinstance(pad, int) else pad for pad in (begin, end))
-    length = size_along(op, x, axis)
-    total = op.at(7).Add(op.at(7).Add(before, length), after)
-    place, one = op.at(7).Sub(count_up(op, total), before), op.const([1])
-    last = op.at(7).Sub(length, one)
+def _indices(size: Number, begin: Number, end: Number, mode: str) -> Number:
+    """Returns which elements of an axis the padded one consists of. What is padded is not empty."""
+    place, last = size.numbers.up_to(begin + size + end) - begin, size - 1
     if mode == "edge":
-        return op.at(7).Sub(at_least_zero(op, place), at_least_zero(op, op.at(7).Sub(place, last)))
-    period = op.at(7).Add(last, last) if mode == "reflect" else length
-    period = op.at(7).Add(at_least_zero(op, op.at(7).Sub(period, one)), one)
-    place = op.at(7).Add(place, op.at(7).Mul(before, period))  # now it is not negative
-    place = op.at(7).Sub(place, op.at(7).Mul(op.at(7).Div(place, period), period))
-    return place if mode == "wrap" else op.at(7).Sub(last, op.at(6).Abs(op.at(7).Sub(place, last)))
-
-
-def _index(place: int, size: int, mode: str) -> int:
-    last = size - 1
-    if mode == "edge":
-        return min(max(place, 0), last)
-    if mode == "reflect":
-        return last - abs(place % max(2 * last, 1) - last)
-    return place % max(size, 1)
+        return place.at_least(0).at_most(last)
+    if mode == "wrap":
+        return place % size.at_least(1)
+    return last - (place % (2 * last).at_least(1) - last).abs()

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number, upgrade
-from onnx_convert.adapters.shapes import END, count_in_row, part, reshape
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.dtypes import is_integer, lowest
+from onnx_convert.adapters.lib.shapes import END, count_in_row, part, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import At, Emitter, Node, Value
 
-_LOWEST: Final = {dtype_number("int8"): -128, dtype_number("uint8"): 0}
 _SAME: Final = ("SAME_UPPER", "SAME_LOWER")
 _ORDER: Final = "the sum over a window may be taken in another order"
 
@@ -259,10 +259,15 @@ def _maximum(node: Node, op: Emitter, w: Windows) -> Value:
             strides=only(w.strides, False, 1),
             pads=pads,
         )
-    x = _pad(op, x, only(w.begin, True, 0), only(w.reach, True, 0), _LOWEST.get(node.input(0).dtype or 0, -inf))
+    x = _pad(op, x, only(w.begin, True, 0), only(w.reach, True, 0), _nothing(node.input(0)))
     for axis in (i for i, gap in enumerate(gaps) if gap):
         x = op.Max(*(_tap(op, x, w, {axis: element}) for element in range(w.kernel[axis])))
     return x
+
+
+def _nothing(x: Value) -> float:
+    """Returns what no element of a value is below."""
+    return lowest(x.dtype) if x.dtype and is_integer(x.dtype) else -inf
 
 
 def _tap(op: Emitter, x: Value, w: Windows, elements: dict[int, int]) -> Value:
@@ -291,7 +296,7 @@ def _indices(node: Node, op: Emitter, w: Windows) -> Value:
     axes = range(len(sizes))
     weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in axes]
     elements = list(product(*(range(k) for k in w.kernel)))
-    padded = _pad(op, x, w.begin, w.reach, _LOWEST.get(x.dtype or 0, -inf))
+    padded = _pad(op, x, w.begin, w.reach, _nothing(x))
     taps = [_tap(op, padded, w, dict(enumerate(element))) for element in elements]
     stack = op.Concat(*(op.at(12).Unsqueeze(tap, axes=[0]) for tap in taps), axis=0)
     offsets = [sum(element[i] * w.dilations[i] * weights[i] for i in axes) for element in elements]

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number
+from onnx_convert.adapter import downgrade, dtype_name
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, FLOAT
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-FLOAT: Final = dtype_number("float")
-BFLOAT16: Final = dtype_number("bfloat16")
 
 # The dtypes whose every value a base's dtype holds, and the base's dtype as numpy calls it.
 HELD: Final = {

@@ -11,8 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import collapse, part, reshape, restore
-from onnx_convert.adapters.stretching import DOUBLE, INT64, is_single, padded, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapters.lib.axes import exchanged, permuted
+from onnx_convert.adapters.lib.broadcast import is_single, padded, raise_by, rank_of, repeats, tiled
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
+from onnx_convert.adapters.lib.shapes import collapse, part, reshape, restore
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -55,9 +57,7 @@ def stand_axis_as_channel(node: Node, op: Emitter) -> Value:
         return op.same(x, inner)
     if len(about) > 1 or rank == 1:
         return _flattened(op, x, inner, about[0])
-    swap = list(range(rank))
-    swap[1], swap[about[0]] = about[0], 1
-    return op.Transpose(op.same(op.Transpose(x, perm=swap), inner), perm=swap)
+    return permuted(op, x, exchanged(1, about[0], rank), lambda moved: op.same(moved, inner))
 
 
 def _flattened(op: Emitter, x: Value, slope: Value, axis: int) -> Value:

@@ -13,17 +13,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number, upgrade
-from onnx_convert.adapters.shapes import FLOAT, count_up, known_size, ones_like, part, size_at
+from onnx_convert.adapter import downgrade, dtype_name, upgrade
+from onnx_convert.adapters.lib.dtypes import (
+    FLOAT,
+    HALVES,
+    INT8,
+    INT16,
+    INT32,
+    UINT8,
+    UINT16,
+    cast,
+    is_integer,
+    largest,
+    lowest,
+)
+from onnx_convert.adapters.lib.shapes import count_up, known_size, ones_like, part, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-INT32: Final = dtype_number("int32")
-UINT8: Final = dtype_number("uint8")
-NARROW: Final = (dtype_number("float16"), dtype_number("bfloat16"))
-WIDE_INTEGERS: Final = {dtype_number("int16"): (-32768, 32767), dtype_number("uint16"): (0, 65535)}
-RANGES: Final = {dtype_number("int8"): (-128, 127), UINT8: (0, 255), **WIDE_INTEGERS}
+WIDE_INTEGERS: Final = (INT16, UINT16)
+QUANTIZED: Final = (INT8, UINT8, *WIDE_INTEGERS)  # into which Clip and Cast quantize
 
 # ---- QuantizeLinear
 
@@ -35,7 +45,7 @@ def divide_in_one_dtype(node: Node, op: Emitter) -> Value:
     precision = node.attr("precision") or (x if scale.dtype == INT32 else scale).dtype
     if precision is None or x.dtype == scale.dtype == precision:
         return op.same(drop=("precision",))
-    return op.same(_cast(op, x, precision), _cast(op, scale, precision), node.optional_input(2), drop=("precision",))
+    return op.same(cast(op, x, precision), cast(op, scale, precision), node.optional_input(2), drop=("precision",))
 
 
 @downgrade("QuantizeLinear", at=21)
@@ -47,7 +57,7 @@ def quantize_by_arithmetic(node: Node, op: Emitter) -> Value:
     if block or dtype in WIDE_INTEGERS:
         return _quantized(node, op, dtype or node.dtype(2), block)
     if zero is None and dtype is not None and dtype != UINT8:
-        if dtype not in RANGES and not dtype_name(dtype).startswith("float8e"):
+        if dtype not in QUANTIZED and not dtype_name(dtype).startswith("float8e"):
             node.refuse(f"it makes {dtype_name(dtype)}, which opset 20 does not know", "go no lower than opset 21")
         zero = _zero_like(op, scale, dtype)
     return op.same(node.input(0), scale, zero, drop=("block_size", "output_dtype"))
@@ -67,7 +77,7 @@ def cast_integers_to_the_scale(node: Node, op: Emitter) -> Value:
 def divide_in_float(node: Node, op: Emitter) -> Value:
     """What is divided is cast to float before. `saturate` concerns float8 only."""
     x, scale, zero = node.input(0), node.input(1), node.optional_input(2)
-    if x.dtype in NARROW or scale.dtype in (*NARROW, INT32):
+    if x.dtype in HALVES or scale.dtype in (*HALVES, INT32):
         op.equivalent("the division has the precision of float, hence may fall to the other side of a half")
         return op.same(
             x if x.dtype == INT32 else op.Cast(x, to=FLOAT), op.Cast(scale, to=FLOAT), zero, drop=("saturate",)
@@ -99,7 +109,7 @@ def _divided(node: Node, op: Emitter, block: int) -> Value:
     """What QuantizeLinear divides, divided by the scales that belong to it."""
     x, axis = node.input(0), node.attr("axis")
     if x.dtype == INT32:
-        return op.Div(op.Cast(x, to=FLOAT), _cast(op, _stretched(op, node.input(1), x, axis, block), FLOAT))
+        return op.Div(op.Cast(x, to=FLOAT), cast(op, _stretched(op, node.input(1), x, axis, block), FLOAT))
     return op.Div(x, _stretched(op, node.input(1), x, axis, block))
 
 
@@ -107,13 +117,13 @@ def _quantized(node: Node, op: Emitter, dtype: int, block: int) -> Value:
     """The formula of QuantizeLinear, element by element. Sums are exact in float: what is beyond 2**24 saturates."""
     x, zero = node.input(0), node.optional_input(2)
     divided = _divided(node, op, block)
-    if dtype not in RANGES:  # float8, which has no zero point; others are not legal
+    if dtype not in QUANTIZED:  # float8, which has no zero point; others are not legal
         return op.Cast(divided, to=dtype, saturate=node.attr("saturate"))
     result = op.at(11).Round(divided if x.dtype in (FLOAT, INT32) else op.Cast(divided, to=FLOAT))
     if zero is not None:
         stretched = _stretched(op, zero, x, node.attr("axis"), block)
         result = op.Add(result, op.Cast(stretched, to=FLOAT))
-    low, high = RANGES[dtype]
+    low, high = lowest(dtype), largest(dtype)
     return op.Cast(op.at(11).Clip(result, op.const(low, FLOAT), op.const(high, FLOAT)), to=dtype)
 
 
@@ -137,7 +147,7 @@ def cast_what_comes_out(node: Node, op: Emitter) -> Value:
     if dtype in (0, scale.dtype):
         return op.same(drop=("output_dtype",))
     x, zero = node.input(0), node.optional_input(2)
-    wide = _cast(op, scale, FLOAT)
+    wide = cast(op, scale, FLOAT)
     if dtype == FLOAT:
         return op.same(x, wide, zero, drop=("output_dtype",))
     op.equivalent("the multiplication has the precision of float")
@@ -157,7 +167,7 @@ def dequantize_by_arithmetic(node: Node, op: Emitter) -> Value:
 def multiply_in_float(node: Node, op: Emitter) -> Value:
     """A scale of float16 or bfloat16 is cast to float, and the result back: exact for integers of 8 bits."""
     x, scale, zero = node.input(0), node.input(1), node.optional_input(2)
-    if scale.dtype not in NARROW:
+    if scale.dtype not in HALVES:
         return op.same()
     if x.dtype == INT32:
         op.equivalent("the multiplication has the precision of float")
@@ -180,12 +190,12 @@ def multiply_after(node: Node, op: Emitter) -> Value:
 def _dequantized(node: Node, op: Emitter, block: int) -> Value:
     """The formula of DequantizeLinear, element by element, in float; its result has the dtype of the scale."""
     x, scale, zero, axis = node.input(0), node.input(1), node.optional_input(2), node.attr("axis")
-    is_integer = "int" in dtype_name(node.dtype(0))
+    whole = is_integer(node.dtype(0))
     dtype = scale.dtype or node.output().dtype or node.dtype(1)
-    if zero is not None and is_integer:
+    if zero is not None and whole:
         x = op.Sub(op.Cast(x, to=INT32), op.Cast(_stretched(op, zero, x, axis, block), to=INT32))
     factor = _stretched(op, scale, node.input(0), axis, block)
-    return _cast(op, op.Mul(op.Cast(x, to=FLOAT), factor if dtype == FLOAT else op.Cast(factor, to=FLOAT)), dtype)
+    return cast(op, op.Mul(op.Cast(x, to=FLOAT), factor if dtype == FLOAT else op.Cast(factor, to=FLOAT)), dtype)
 
 
 # ---- QLinearMatMul
@@ -195,17 +205,13 @@ def _dequantized(node: Node, op: Emitter, block: int) -> Value:
 def scales_of_float(node: Node, op: Emitter) -> Value:
     """Scales of float16 and bfloat16 are cast to float."""
     inputs = node.inputs
-    if not any(value is not None and value.dtype in NARROW for value in inputs):
+    if not any(value is not None and value.dtype in HALVES for value in inputs):
         return op.same()
     op.equivalent("the scales are multiplied in float")
-    return op.same(*(op.Cast(v, to=FLOAT) if v is not None and v.dtype in NARROW else v for v in inputs))
+    return op.same(*(op.Cast(v, to=FLOAT) if v is not None and v.dtype in HALVES else v for v in inputs))
 
 
 # ---- scales and zero points
-
-
-def _cast(op: Emitter, value: Value, dtype: int) -> Value:
-    return value if value.dtype == dtype else op.Cast(value, to=dtype)
 
 
 def _is_one(scale: Value) -> bool:

@@ -12,11 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_number, upgrade
-from onnx_convert.adapters.shapes import INT64, are_zero, chosen, collapse, named, reshape, restore
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.axes import from_the_front
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT32, INT64, UINT32, UINT64
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import are_zero, chosen, named, reshape
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 EXTREMA: Final = ("ReduceMax", "ReduceMin")
 AT_18: Final = (
@@ -24,8 +27,7 @@ AT_18: Final = (
 )  # fmt: skip
 _ARG: Final = ("ArgMax", "ArgMin")
 _NOOP: Final = "noop_with_empty_axes"
-_INTEGERS: Final = frozenset(dtype_number(name) for name in ("int32", "int64", "uint32", "uint64"))
-_DOUBLE: Final = dtype_number("double")
+_INTEGERS: Final = (INT32, INT64, UINT32, UINT64)
 _LOWEST: Final = -(2**31)
 
 
@@ -68,44 +70,31 @@ def _reduce_at_run_time(node: Node, op: Emitter, axes: Value, *, noop: bool) -> 
         return op.same(x, drop=(_NOOP,))
     if node.operator not in EXTREMA:
         op.equivalent("the sum may be taken in another order")
-    sizes, one = op.Shape(x), op.const([1])
-    goes = named(op, axes, sizes)
+    numbers = Numbers(op)
+    sizes = numbers.sizes(x)
+    goes = numbers.of(named(op, axes, sizes.value))
     if not noop and not (axes.shape and isinstance(axes.shape[0], int) and axes.shape[0]):
-        goes = op.at(7).Add(goes, op.Cast(are_zero(op, op.Shape(axes)), to=INT64))  # no axes: all go
-    excess = op.at(7).Mul(op.at(7).Sub(sizes, one), goes)
-    stay = op.at(7).Sub(sizes, excess)
-    pairs = [op.at(10).Unsqueeze(half, axes=[1]) for half in (stay, op.at(7).Add(excess, one))]
+        goes += numbers.of(op.Cast(are_zero(op, op.Shape(axes)), to=INT64))  # no axes: all go
+    excess = (sizes - 1) * goes
+    stay = sizes - excess
+    pairs = [op.at(10).Unsqueeze(half.value, axes=[1]) for half in (stay, excess + 1)]
     split = reshape(op, x, op.Reshape(op.at(4).Concat(*pairs, axis=1), op.const([2 * rank])))
     reduced: Value = op.same(split, drop=(_NOOP,), axes=list(range(1, 2 * rank, 2)), keepdims=0)
     if node.attr("keepdims"):
         return reduced
-    return reshape(op, reduced, chosen(op, stay, are_zero(op, goes)))
+    return reshape(op, reduced, chosen(op, stay.value, are_zero(op, goes.value)))
 
 
 @downgrade("ReduceSum", *AT_18, at=11)
-def positive_axes(node: Node, op: Emitter) -> Value:
+def positive_axes(node: Node, op: Emitter) -> Outcome:
     """Negative axes count from the end of a known rank; of an unknown one, all before them becomes one dimension."""
-    x, axes = node.input(0), node.attr("axes")
-    if not axes or min(axes) >= 0:
-        return op.same()
-    if x.rank is not None or max(axes) >= 0:
-        rank = node.rank(0)
-        return op.same(axes=[node.axis(axis, rank) for axis in axes])
-    tail = -min(axes)
-    flat, before = collapse(op, x, tail)
-    return restore(op, op.same(flat, axes=[axis + tail + 1 for axis in axes]), before)
+    return from_the_front(node, op, node.attr("axes") or [], lambda x, axes: op.same(x, axes=axes))
 
 
 @downgrade(*_ARG, at=11)
-def positive_axis(node: Node, op: Emitter) -> Value:
+def positive_axis(node: Node, op: Emitter) -> Outcome:
     """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
-    x, axis = node.input(0), node.attr("axis")
-    if axis >= 0:
-        return op.same()
-    if x.rank is not None:
-        return op.same(axis=axis + x.rank)
-    flat, before = collapse(op, x, -axis)
-    return restore(op, op.same(flat, axis=1), before)
+    return from_the_front(node, op, [node.attr("axis")], lambda x, axes: op.same(x, axis=axes[0]))
 
 
 @downgrade(*_ARG, at=12)
@@ -128,7 +117,7 @@ def integers_through_double(node: Node, op: Emitter) -> Value:
     op.equivalent("the logarithm of integers is taken in double and truncated")
     if node.operator == "ReduceLogSum":
         how = {name: node.attr(name) for name in ("keepdims", _NOOP) if node.has(name)}
-        wide = op.Log(op.Cast(op.ReduceSum(*node.inputs, **how), to=_DOUBLE))
+        wide = op.Log(op.Cast(op.ReduceSum(*node.inputs, **how), to=DOUBLE))
     else:
-        wide = op.same(op.Cast(x, to=_DOUBLE), *node.inputs[1:])
+        wide = op.same(op.Cast(x, to=DOUBLE), *node.inputs[1:])
     return op.Cast(wide, to=dtype)

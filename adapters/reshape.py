@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import BOOL, INT64, never_empty, ones_like, part
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64
+from onnx_convert.adapters.lib.shapes import never_empty, ones_like, part
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Shape, Value

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scatter, ScatterElements, ScatterND, GatherND (negative indices of Gather are told in `negative_axes`).
+"""Gather, GatherND, Scatter, ScatterElements, ScatterND.
 
-11: Scatter is called ScatterElements.
+11: Scatter is called ScatterElements. Axis and indices of Gather may be negative.
 12: GatherND has `batch_dims`, the number of leading dimensions that data and indices share.
 16: ScatterElements and ScatterND have `reduction`, with add and mul. Indices may then repeat.
 18: `reduction` may be max and min.
@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Final
 import numpy
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import BOOL, INT64, count_up, part, reshape
+from onnx_convert.adapters.lib.axes import from_the_front
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64, cast
+from onnx_convert.adapters.lib.shapes import count_up, known_size, non_negative, part, reshape, size_at
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 _REDUCTIONS: Final = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 _WRITTEN_OUT: Final = 4  # updates that may hit the same element, made without a Loop
@@ -29,6 +31,33 @@ _WRITTEN: Final = 1024  # places in a batch, written as a constant
 def rename_to_scatter_elements(node: Node, op: Emitter) -> Value:
     """The operator gets its new name."""
     return op.same(operator="ScatterElements")
+
+
+# ---- Gather
+
+
+@downgrade("Gather", at=11)
+def gather_from_the_beginning(node: Node, op: Emitter) -> Outcome:
+    """Axis and indices count from the beginning; indices that are computed are corrected when they are."""
+    axis = node.attr("axis")
+    indices = _non_negative_indices(node, op, axis)
+    if axis >= 0:
+        return op.same(node.input(0), indices)
+    return from_the_front(node, op, [axis], lambda x, axes: op.same(x, indices, axis=axes[0]))
+
+
+def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
+    x, indices = node.input(0), node.input(1)
+    known, length = indices.constant, known_size(x, axis)
+    if known is not None and (known >= 0).all():
+        return indices
+    dtype = node.dtype(1)
+    if length is None:
+        size = op.at(10).Squeeze(size_at(op, op.Shape(x), axis), axes=[0])
+        return non_negative(op, indices, cast(op, size, dtype))
+    if known is not None:
+        return op.const(known + length * (known < 0), dtype)
+    return non_negative(op, indices, op.const(length, dtype))
 
 
 # ---- reductions

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.shapes import BOOL
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BOOL, STRING
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -28,7 +28,7 @@ def insert_and_erase(node: Node, op: Emitter) -> Value:
     dtype = kind.sequence_type.elem_type.tensor_type.elem_type
     if not dtype:
         node.refuse("the dtype of the elements is not known", "leave the Identity out", unknown=True)
-    element = op.const("" if dtype == dtype_number("string") else 0, dtype)
+    element = op.const("" if dtype == STRING else 0, dtype)
     return op.SequenceErase(op.SequenceInsert(sequence, element))
 
 
@@ -39,11 +39,11 @@ def make_the_optional_again(node: Node, op: Emitter) -> Value:
     kind = optional.type
     if kind is None or not kind.HasField("optional_type"):
         return op.same()
-    maker = optional.producer
-    if maker is None or maker.operator != "Optional" or maker.domain:
+    producer = optional.producer
+    if producer is None or producer.operator != "Optional" or producer.domain:
         node.refuse("its input is an optional, which Identity takes from opset 16 on", "leave the Identity out")
-    values = [value for value in maker.inputs if value]
-    return op.Optional(*values, **{attribute.name: attribute for attribute in maker.proto.attribute})
+    values = [value for value in producer.inputs if value]
+    return op.Optional(*values, **{attribute.name: attribute for attribute in producer.proto.attribute})
 
 
 @downgrade("OptionalGetElement", at=18)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.shapes import END, part
+from onnx_convert.adapters.lib.shapes import END, part
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

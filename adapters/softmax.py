@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import collapse, reshape, restore, shape_of, three_dimensions
+from onnx_convert.adapters.lib.axes import exchanged, permuted
+from onnx_convert.adapters.lib.shapes import collapse, reshape, restore, shape_of, three_dimensions
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -36,25 +37,22 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
     """The last axis needs nothing; another one is moved there by a Transpose, and back."""
     x, axis = node.input(0), node.attr("axis")
     rank = x.rank
+    if axis == -1:
+        return op.same(axis=-1 if rank is None else rank - 1)
     if rank is None:
         return _normalise_in_three_dimensions(node, op, axis)
     axis = node.axis(axis, rank)
     if axis >= rank - 1:
         return op.same(axis=axis)
-    swap = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
-    moved = op.Transpose(x, perm=swap)
-    return op.Transpose(op.same(moved, axis=rank - 1), perm=swap)
+    return permuted(op, x, exchanged(axis, rank - 1, rank), lambda moved: op.same(moved, axis=rank - 1))
 
 
 def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
     """Whatever the rank: reshape to [before, axis, after], put the axis last, normalise rows, undo."""
     x = node.input(0)
-    if axis == -1:
-        return _normalise_rows(x, op)
     shape = op.Shape(x)
     blocks = reshape(op, x, three_dimensions(op, shape, axis))
-    turned = op.Transpose(blocks, perm=[0, 2, 1])
-    return reshape(op, op.Transpose(op.same(turned, axis=2), perm=[0, 2, 1]), shape)
+    return reshape(op, permuted(op, blocks, [0, 2, 1], lambda turned: op.same(turned, axis=2)), shape)
 
 
 def _normalise_rows(x: Value, op: Emitter) -> Value:

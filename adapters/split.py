@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Split (negative axes are told in `negative_axes`).
+"""Split.
 
 2: below, `axis` has no default, and the sizes may also come as a second input, a float like the data.
+11: `axis` may be negative.
 13: `split`, the sizes of the parts, is an input; below, an attribute.
 18: `num_outputs` cuts into equal parts, of which the last may be smaller; one of it and `split` is required. Below,
 parts without sizes are equal.
@@ -12,10 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import INT64, known_size, part, size_at
+from onnx_convert.adapters.lib.axes import from_the_front
+from onnx_convert.adapters.lib.dtypes import INT64
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import size_at
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 _SIZES: Final = 1
 
@@ -39,6 +43,12 @@ def spell_out_axis(node: Node, op: Emitter) -> Value:
     return op.same() if node.has("axis") else op.same(axis=0)
 
 
+@downgrade("Split", at=11)
+def split_at_positive_axis(node: Node, op: Emitter) -> Outcome:
+    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
+    return from_the_front(node, op, [node.attr("axis")], lambda x, axes: op.sames(x, axis=axes[0]))
+
+
 @upgrade("Split", at=13)
 def sizes_to_input(node: Node, op: Emitter) -> Value:
     """The attribute becomes a constant."""
@@ -55,12 +65,12 @@ def sizes_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, .
     known = sizes.constant
     if known is not None:
         return op.same(x, split=known.tolist())
-    axis, start = op.const([node.attr("axis")]), op.const([0])
+    numbers, axis = Numbers(op), op.const([node.attr("axis")])
     parts: list[Value | None] = []
+    start = numbers.of(0)
     for index in range(len(node.proto.output)):
-        size = part(op, sizes, index, index + 1)
-        end = op.at(7).Add(start, size) if index else size
-        parts.append(op.Slice(x, start, end, axis) if node.uses_output(index) else None)
+        end = start + numbers.of(sizes)[index]
+        parts.append(op.Slice(x, start.value, end.value, axis) if node.uses_output(index) else None)
         start = end
     return tuple(parts)
 
@@ -76,20 +86,15 @@ def spell_out_number(node: Node, op: Emitter) -> Value:
 @downgrade("Split", at=18)
 def number_to_sizes(node: Node, op: Emitter) -> Value:
     """Equal parts need no number; where the last one is or may be smaller, the sizes are given."""
-    x, number, axis = node.input(0), len(node.proto.output), node.attr("axis")
-    if node.optional_input(_SIZES) is not None or number == 1:
+    x, count, numbers = node.input(0), len(node.proto.output), Numbers(op)
+    if node.optional_input(_SIZES) is not None or count == 1:
         return op.same(*node.inputs, drop=("num_outputs",))
-    length = known_size(x, axis)
-    if length is not None and length % number == 0:
+    length = numbers.size(x, node.attr("axis"))
+    size = length.divided_up(count)
+    last = length - size * (count - 1)
+    if last.number == size.number is not None:
         return op.same(x, drop=("num_outputs",))
-    if length is not None and (last := length - (number - 1) * (size := -(-length // number))) >= 0:
-        return op.same(x, op.const([size] * (number - 1) + [last]), drop=("num_outputs",))
-    # Too few elements for so many parts is an error, but only when the node is run: it may stand in an unused branch.
-    return op.same(x, _sizes(op, size_at(op, op.Shape(x), axis), number), drop=("num_outputs",))
-
-
-def _sizes(op: Emitter, length: Value, number: int) -> Value:
-    """The sizes of so many parts: the length divided, rounded up, and for the last one what is left."""
-    size = op.at(7).Div(op.at(7).Add(length, op.const([number - 1])), op.const([number]))
-    last = op.at(7).Sub(length, op.at(7).Mul(size, op.const([number - 1])))
-    return op.Concat(*[size] * (number - 1), last, axis=0)
+    if last.number is not None and last.number < 0:
+        # Too few elements are an error, but only when the node is run: it may stand in an unused branch.
+        last = numbers.computed(size_at(op, op.Shape(x), node.attr("axis"))) - size * (count - 1)
+    return op.same(x, numbers.vector([*[size] * (count - 1), last]), drop=("num_outputs",))

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_number, upgrade
-from onnx_convert.adapters.shapes import known_size
-from onnx_convert.adapters.stretching import DOUBLE, INT64, rank_of
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.broadcast import rank_of
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FIRST_FLOATS, FLOAT16, INT64
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import known_size
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-FLOAT16: Final = dtype_number("float16")
-FLOATS: Final = (FLOAT16, dtype_number("float"), DOUBLE)
 HELD: Final = 2048  # float16 holds every whole number up to it
 
 _GIVE_SHAPES: Final = "give the model's inputs fixed shapes, or go no lower than opset 6"
@@ -26,17 +26,13 @@ _GIVE_SHAPES: Final = "give the model's inputs fixed shapes, or go no lower than
 @upgrade("Tile", at=6)
 def count_every_axis(node: Node, op: Emitter) -> Value:
     """`repeats` is 1 for all axes but one."""
-    x, tiles, axis = node.input(0), node.input(1).constant, int(node.constant(2).item())
-    rank = x.rank
-    if tiles is not None and rank is not None:
-        return op.same(x, op.const([int(tiles.item()) if i == axis else 1 for i in range(rank)]))
-    count = op.Cast(op.Reshape(node.input(1), op.const([1])), to=INT64)
+    x, axis, numbers = node.input(0), int(node.constant(2).item()), Numbers(op)
+    count, rank = numbers.one(node.input(1)), x.rank
     if rank is not None:
-        after = op.const([1] * (rank - axis - 1))
-    else:
-        beyond = op.Sub(rank_of(op, x), op.const([axis + 1], DOUBLE))
-        after = op.Tile(op.const([1]), op.Cast(beyond, to=INT64))
-    return op.same(x, op.Concat(op.const([1] * axis), count, after, axis=0))
+        return op.same(x, numbers.vector(count if place == axis else 1 for place in range(rank)))
+    beyond = op.Sub(rank_of(op, x), op.const([axis + 1], DOUBLE))
+    after = op.Tile(op.const([1]), op.Cast(beyond, to=INT64))
+    return op.same(x, op.Concat(op.const([1] * axis), count.value, after, axis=0))
 
 
 @downgrade("Tile", at=6)
@@ -52,7 +48,7 @@ def repeat_axis_by_axis(node: Node, op: Emitter) -> Value:
         too_many = dtype == FLOAT16 and count > HELD
         if count == 1:
             continue
-        if length is not None and (too_many or dtype not in FLOATS):
+        if length is not None and (too_many or dtype not in FIRST_FLOATS):
             y = op.Gather(y, op.const(list(range(length)) * count), axis=axis)
         elif too_many:
             node.refuse(f"float16, the dtype of the data, does not hold the count {count}", _GIVE_SHAPES, unknown=True)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_name, upgrade
-from onnx_convert.adapters.shapes import INT64, collapse, known_size, restore
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.axes import from_the_front
+from onnx_convert.adapters.lib.dtypes import INT64, is_integer, is_unsigned, largest
+from onnx_convert.adapters.lib.shapes import known_size
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 
 @upgrade("TopK", at=10)
@@ -46,33 +48,26 @@ def number_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
 
 
 @downgrade("TopK", at=11)
-def smallest_as_largest(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+def smallest_as_largest(node: Node, op: Emitter) -> Outcome:
     """The smallest elements are the largest of the negated ones: of -x for floats, of -1-x (max-x) for integers, whose
     lowest has no opposite. Where no order is asked for, the elements come in order all the same."""
-    x, axis, before = node.input(0), node.attr("axis"), None
-    drop = ["largest", "sorted"]
-    if axis == -1:
-        drop.append("axis")  # the default needs no rank
-    elif axis < 0 and x.rank is not None:
-        axis += x.rank
-    elif axis < 0:
-        x, before = collapse(op, x, -axis)
-        axis = 1
-    attributes = {} if axis in (-1, node.attr("axis")) else {"axis": axis}
+    axis = node.attr("axis")
+    if axis >= -1:  # -1 is the default, and needs no rank
+        return _largest(node, op, node.input(0), None if axis == -1 else axis)
+    return from_the_front(node, op, [axis], lambda x, axes: _largest(node, op, x, axes[0]))
+
+
+def _largest(node: Node, op: Emitter, x: Value, axis: int | None) -> tuple[Value, ...]:
     smallest = not node.attr("largest")
     turned = _negated(node, op, x) if smallest else x
-    values, indices = op.sames(turned, node.input(1), drop=drop, **attributes)
+    values, indices = op.sames(turned, node.input(1), drop=("largest", "sorted"), axis=axis)
     if smallest and node.uses_output(0):
         values = _negated(node, op, values)
-    if before is not None:
-        return restore(op, values, before), restore(op, indices, before)
     return values, indices
 
 
 def _negated(node: Node, op: Emitter, x: Value) -> Value:
     dtype = node.dtype(0)
-    name = dtype_name(dtype)
-    if "int" not in name:
+    if not is_integer(dtype):
         return op.at(6).Neg(x)
-    top = 2 ** int(name.removeprefix("uint")) - 1 if name.startswith("u") else -1
-    return op.at(7).Sub(op.const(top, dtype), x)
+    return op.at(7).Sub(op.const(largest(dtype) if is_unsigned(dtype) else -1, dtype), x)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapter import AI_ONNX_ML, downgrade, dtype_number, upgrade
+from onnx_convert.adapter import AI_ONNX_ML, downgrade, upgrade
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, FLOAT16
 from onnx_convert.adapters.ml import label
-from onnx_convert.adapters.shapes import FLOAT
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Numbers = numpy.ndarray[Any, Any]
 
 _OLD: Final = ("TreeEnsembleRegressor", "TreeEnsembleClassifier")
-_DOUBLE: Final = dtype_number("double")
-_FLOAT16: Final = dtype_number("float16")
 _MODES: Final = "BRANCH_LEQ BRANCH_LT BRANCH_GTE BRANCH_GT BRANCH_EQ BRANCH_NEQ BRANCH_MEMBER".split()
 _EQUAL, _MEMBER = "BRANCH_EQ", 6
 _TRANSFORMS: Final = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
@@ -59,7 +57,7 @@ def _float_thresholds(node: Node, exact: Numbers) -> Numbers:
         near = exact.astype(numpy.float32)
     if (near == exact).all():
         return near
-    if node.dtype(0) == _DOUBLE:
+    if node.dtype(0) == DOUBLE:
         node.refuse("a threshold is no float, and the input is double", "make the input float")
     infinity = numpy.float32(math.inf)
     below = numpy.where(near > exact, numpy.nextafter(near, -infinity), near)
@@ -95,7 +93,7 @@ class Ensemble:
 
     def write(self, op: Emitter, x: Value, dtype: int, **attributes: Any) -> Value:
         """The node."""
-        kind = numpy.float64 if dtype == _DOUBLE else numpy.float32
+        kind = numpy.float64 if dtype == DOUBLE else numpy.float32
         features, modes, splits, missing = zip(*self.nodes, strict=True)
         (true, true_leaves), (false, false_leaves) = (
             zip(*(pair[side] for pair in self.branches), strict=True) for side in (0, 1)
@@ -144,9 +142,9 @@ def classify_by_ensemble(node: Node, op: Emitter) -> tuple[Value, Value]:
 def _scores(node: Node, op: Emitter, votes: str, targets: int, transform: str) -> Value:
     """What the trees and the base values give, in float."""
     x, dtype = node.input(0), node.dtype(0)
-    work = FLOAT if dtype == FLOAT else _DOUBLE
+    work = FLOAT if dtype == FLOAT else DOUBLE
     weights, base = _numbers(node, f"{votes}_weights"), _numbers(node, "base_values")
-    if work == _DOUBLE or numpy.float64 in (weights.dtype, base.dtype):
+    if work == DOUBLE or numpy.float64 in (weights.dtype, base.dtype):
         op.equivalent("the scores are summed up in another precision")
     aggregate = node.attr("aggregate_function") or "SUM"
     ensemble, trees = _ensemble(node, votes, weights, aggregate, work)
@@ -162,7 +160,7 @@ def _scores(node: Node, op: Emitter, votes: str, targets: int, transform: str) -
     inside = transform if not added and (targets == 1 or transform not in ("SOFTMAX", "LOGISTIC")) else "NONE"
     y = ensemble.write(
         op,
-        x if dtype in (FLOAT, _DOUBLE) else op.at(13).Cast(x, to=_DOUBLE),
+        x if dtype in (FLOAT, DOUBLE) else op.at(13).Cast(x, to=DOUBLE),
         work,
         n_targets=targets,
         aggregate_function=_AGGREGATES.index(aggregate),
@@ -260,14 +258,14 @@ def _numbers(node: Node, name: str) -> Numbers:
 def regress_by_nodes(node: Node, op: Emitter) -> Value:
     """Nodes and leaves go into one table; being member of a set becomes a chain of equalities."""
     x, dtype = node.input(0), node.dtype(0)
-    if dtype == _DOUBLE:
+    if dtype == DOUBLE:
         node.refuse("its output is double, that of a TreeEnsembleRegressor float", "make the input float")
     nodes, leaves = _merged(node)
     features, modes, values, true, false, missing, trees, ids = zip(*nodes, strict=True)
     leaf_trees, leaf_nodes, targets, weights = zip(*leaves, strict=True)
     y = op.node(
         "TreeEnsembleRegressor",
-        op.at(13).Cast(x, to=FLOAT) if dtype == _FLOAT16 else x,
+        op.at(13).Cast(x, to=FLOAT) if dtype == FLOAT16 else x,
         domain=AI_ONNX_ML,
         n_targets=node.attr("n_targets") or 1,
         aggregate_function=_AGGREGATES[node.attr("aggregate_function")],
@@ -285,10 +283,10 @@ def regress_by_nodes(node: Node, op: Emitter) -> Value:
         target_ids=targets,
         target_weights=weights,
     )[0]
-    if dtype != _FLOAT16:
+    if dtype != FLOAT16:
         return y
     op.equivalent("computed in float, rounded once")
-    return op.at(13).Cast(y, to=_FLOAT16)
+    return op.at(13).Cast(y, to=FLOAT16)
 
 
 def _merged(node: Node) -> tuple[list[list[Any]], list[tuple[int, int, int, float]]]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_name, upgrade
-from onnx_convert.adapters.stretching import same_shape, stretched
+from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.broadcast import same_shape, stretched
+from onnx_convert.adapters.lib.dtypes import is_integer
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -49,7 +50,7 @@ def choose_integers_pairwise(node: Node, op: Emitter) -> Value:
     """Integers are compared two at a time, and the larger (smaller) one chosen."""
     inputs = _inputs(node)
     dtype = next((value.dtype for value in inputs if value.dtype is not None), None)
-    if dtype is None or "int" not in dtype_name(dtype):
+    if dtype is None or not is_integer(dtype):
         return op.same()
     compare = op.Greater if node.operator == "Max" else op.Less
     return reduce(lambda a, b: op.Where(compare(a, b), a, b), inputs)

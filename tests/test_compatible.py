@@ -17,7 +17,7 @@ import onnx.defs
 import pytest
 from undecided import every_crossing, format_undecided, listed_undecided, undecided
 
-import onnx_convert.adapters.compatible
+import onnx_convert.adapters.tables.compatible
 from onnx_convert.rewrite import registry
 from onnx_convert.rewrite.registry import Compatible
 from onnx_convert.spec import opsets
@@ -237,7 +237,7 @@ def test_what_the_signature_does_not_show_is_not_compatible(operator: str, bound
 
 
 def test_the_table_is_in_order() -> None:
-    source = Path(onnx_convert.adapters.compatible.__file__).read_text(encoding="utf-8")
+    source = Path(onnx_convert.adapters.tables.compatible.__file__).read_text(encoding="utf-8")
     calls = [
         one.value for one in ast.parse(source).body if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)
     ]

@@ -22,8 +22,8 @@ from onnx_convert import InternalError, RefusedError
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.planning import check
 from onnx_convert.rewrite import registry
-from onnx_convert.rewrite.draft import Written
 from onnx_convert.rewrite.legalizer import Legalizer
+from onnx_convert.rewrite.written import WrittenNodes
 from onnx_convert.spec import opsets
 from oracle import all_nodes, run
 
@@ -720,9 +720,9 @@ def test_nodes_alike_forget_alike() -> None:
 def test_questions_about_values_of_its_own_making_keep_nobody_from_following(monkeypatch: pytest.MonkeyPatch) -> None:
     """A Reshape asks who made its shape. Nor is what followed parsed because the next one is asked about."""
     crossed, parsed = [], []
-    cross, parse = Legalizer._cross, Written._parse
+    cross, parse = Legalizer._cross, WrittenNodes._open
     monkeypatch.setattr(Legalizer, "_cross", lambda *given: crossed.append(given) or cross(*given))
-    monkeypatch.setattr(Written, "_parse", lambda *given: parsed.append(given) or parse(*given))
+    monkeypatch.setattr(WrittenNodes, "_open", lambda *given: parsed.append(given) or parse(*given))
     visits = []
     for count in (1, 20):
         nodes = "".join(f"v{number + 1} = Softmax <axis = 1> (v{number}) " for number in range(count))

@@ -131,22 +131,16 @@ def test_odd_but_valid_enough(source: ModelProto) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "says"),
-    [
-        ("wrap", "stated types contradict the model and are left out: (op_type:Pad)"),
-        (
-            "constant",
-            "the stated type of 't' contradicts the model and is left out",
-        ),  # nothing infers what becomes of it
-    ],
+    "mode",
+    ["wrap", "constant"],  # of the second nothing infers what becomes of it
 )
-def test_a_stated_type_that_is_wrong_is_left_out(mode: str, says: str) -> None:
+def test_a_stated_type_that_is_wrong_is_left_out(mode: str) -> None:
     graph = f"""(int32[1,N] x) => (int32[N] z) <int64[4] ones = {{1, 1, 1, 1}}, int64[1] axes = {{0}}>
                 {{ t = Pad <mode = "{mode}"> (x, ones) z = Squeeze (x, axes) }}"""
     source = model(graph, 21)
     source.graph.value_info.append(onnx.helper.make_tensor_value_info("t", TensorProto.INT32, [5, 3]))
     conversion = onnx_convert.convert(source, to=10, types="cast-rounding", allow={"conditional"})
-    assert [warning for warning in conversion.report.warnings if warning.startswith(says)]
+    assert "the stated type of 't' contradicts the model and is left out" in conversion.report.warnings
     for value in conversion.model.graph.value_info:
         assert value.name != "t" or value.type.tensor_type.shape.dim[0].dim_value == 3
 

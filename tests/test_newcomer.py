@@ -103,7 +103,7 @@ def test_a_newcomer_adds_an_operator_version(tree: Path) -> None:
     assert shown("says") in explained(tree)
 
     package = tree / "onnx_convert" / "adapters"
-    add_line(package / "compatible.py", shown("line of adapters/compatible.py"), 20)
+    add_line(package / "tables" / "compatible.py", shown("line of adapters/tables/compatible.py"), 20)
     (package / "sigmoid.py").write_text(shown("adapters/sigmoid.py"), encoding="utf-8")
     table = "tests/boundaries/table_sigmoid.py"
     (tree / table).write_text(shown(table), encoding="utf-8")
@@ -127,7 +127,7 @@ def test_a_newcomer_adds_an_operator_version(tree: Path) -> None:
 def test_a_wrong_adapter_is_found_out(tree: Path) -> None:
     """The rows notice an adapter that forgets the factor."""
     package = tree / "onnx_convert" / "adapters"
-    add_line(package / "compatible.py", shown("line of adapters/compatible.py"), 20)
+    add_line(package / "tables" / "compatible.py", shown("line of adapters/tables/compatible.py"), 20)
     wrong = shown("adapters/sigmoid.py").replace("if alpha == 1:", "if alpha:")
     (package / "sigmoid.py").write_text(wrong, encoding="utf-8")
     table = "tests/boundaries/table_sigmoid.py"

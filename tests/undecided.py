@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import onnx.defs
 
 import onnx_convert.adapters
-import onnx_convert.adapters.compatible  # noqa: F401
+import onnx_convert.adapters.tables.compatible  # noqa: F401
 from onnx_convert.rewrite import registry
 from onnx_convert.spec import opsets
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number, impossible
-from onnx_convert.adapters.decompose.compiled import Compiled
-from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.adapter import downgrade, dtype_name, impossible
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT
+from onnx_convert.adapters.lib.script import Compiled
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-DOUBLE: Final = dtype_number("double")
 ORDER: Final = "the operator may round in another order"
 
 compiled: Final = Compiled("activations")

@@ -8,25 +8,20 @@ query for which every key is masked gives zeros.
 from __future__ import annotations
 
 from math import copysign, inf, sqrt
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_name
-from onnx_convert.adapters.decompose.places import WRITTEN, is_negative
-from onnx_convert.adapters.shapes import BOOL, FLOAT, cast, count_in_row, count_up, known_size, size_at
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, cast, lowest
+from onnx_convert.adapters.lib.indices import WRITTEN, is_negative
+from onnx_convert.adapters.lib.shapes import count_in_row, count_up, known_size, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
 _QUERY, _KEY, _VALUE, _MASK, _PAST_KEY, _PAST_VALUE = range(6)
 _PRESENT_KEY, _PRESENT_VALUE, _SCORES = range(1, 4)
-_LOWEST: Final = {
-    "bfloat16": -3.3895313892515355e38,
-    "float": -3.4028234663852886e38,
-    "float16": -65504.0,
-    "double": -1.7976931348623157e308,
-}
 
 
 @downgrade("Attention", at=23)
@@ -52,8 +47,8 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
     shares = op.at(13).Softmax(cast(op, scores, precision), axis=-1)
     if bias is not None and node.optional_input(_MASK) is not None:
         # Nothing but infinities is below the lowest number.
-        lowest = op.const(_LOWEST.get(dtype_name(dtype), _LOWEST["float"]), dtype)
-        blind = op.Less(op.at(13).ReduceMax(bias, axes=[-1], keepdims=1), lowest)
+        least = op.const(lowest(dtype), dtype)
+        blind = op.Less(op.at(13).ReduceMax(bias, axes=[-1], keepdims=1), least)
         shares = op.Where(blind, op.const(0, precision), shares)
     shares = cast(op, shares, dtype)
     stages += [scores, shares]

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number
-from onnx_convert.adapters.decompose.bits import DOUBLE, FLOAT16, in_dtype, is_signed, width_of
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+from onnx_convert.adapter import downgrade, dtype_name
+from onnx_convert.adapters.decompose.bits import in_dtype
+from onnx_convert.adapters.lib.dtypes import (
+    BFLOAT16,
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    FLOAT16,
+    INT64,
+    is_integer,
+    is_unsigned,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -39,7 +49,7 @@ class Layout(NamedTuple):
 
 FLOATS: Final = {
     FLOAT16: Layout(10, 5),
-    dtype_number("bfloat16"): Layout(7, 8),
+    BFLOAT16: Layout(7, 8),
     FLOAT: Layout(23, 8),
     DOUBLE: Layout(52, 11),
 }
@@ -51,7 +61,7 @@ def read_bits_by_arithmetic(node: Node, op: Emitter) -> Value:
     x, start, stop = node.input(0), node.dtype(0), node.attr("to")
     if start == stop:
         return op.Identity(x)
-    into_integer, from_integer = "int" in dtype_name(stop), "int" in dtype_name(start)
+    into_integer, from_integer = is_integer(stop), is_integer(start)
     if into_integer and (from_integer or start == BOOL):
         return op.same(operator="Cast")
     if into_integer and start in FLOATS and start != DOUBLE:
@@ -94,5 +104,5 @@ def _take_apart(op: Emitter, x: Value, layout: Layout, dtype: int) -> Value:
     zero = op.const(0, DOUBLE)
     negative = op.Or(op.Less(wide, zero), op.Less(op.Reciprocal(wide), zero))  # -0 too
     weight = 1 << (width_of(dtype) - 1)
-    sign = op.Mul(op.Cast(negative, to=INT64), op.const(-weight if is_signed(dtype) else weight))
+    sign = op.Mul(op.Cast(negative, to=INT64), op.const(weight if is_unsigned(dtype) else -weight))
     return in_dtype(op, op.Add(op.Add(op.Mul(steps, op.const(layout.one)), whole), sign), INT64, dtype)

@@ -14,29 +14,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number
-from onnx_convert.adapters.shapes import FLOAT, INT64
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import (
+    DOUBLE,
+    FLOAT,
+    INT32,
+    INT64,
+    UINT32,
+    UINT64,
+    is_integer,
+    is_unsigned,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-INT32: Final = dtype_number("int32")
-UINT32: Final = dtype_number("uint32")
-UINT64: Final = dtype_number("uint64")
-FLOAT16: Final = dtype_number("float16")
-DOUBLE: Final = dtype_number("double")
 FEW: Final = 64
 BITWISE: Final = {"BitwiseAnd": and_, "BitwiseOr": or_, "BitwiseXor": xor}
-
-
-def width_of(dtype: int) -> int:
-    """How many bits an integer of a dtype has."""
-    return int(dtype_name(dtype).removeprefix("u").removeprefix("int"))
-
-
-def is_signed(dtype: int) -> bool:
-    """Whether an integer of a dtype may be below 0."""
-    return not dtype_name(dtype).startswith("u")
 
 
 def _carrier(dtype: int) -> int:
@@ -70,7 +65,7 @@ def remainder_of_division(node: Node, op: Emitter) -> Value:
     """What a - a / b * b leaves, the quotient truncated; with fmod=0 plus b where its sign is another one."""
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
-    if "int" in dtype_name(dtype):
+    if is_integer(dtype):
         return _integer_remainder(op, a, b, dtype, like_divisor=not node.attr("fmod"))
     if not node.attr("fmod"):
         node.refuse("fmod is 0, which is for integers only", "the model is not valid: set fmod to 1")
@@ -86,7 +81,7 @@ def _integer_remainder(op: Emitter, a: Value, b: Value, dtype: int, *, like_divi
     carrier = _carrier(dtype)
     a, b = in_dtype(op, a, dtype, carrier), in_dtype(op, b, dtype, carrier)
     rest = op.Sub(a, op.Mul(op.Div(a, b), b))
-    if like_divisor and is_signed(dtype):
+    if like_divisor and not is_unsigned(dtype):
         signs = op.Mul(op.Cast(rest, to=FLOAT), op.Cast(b, to=FLOAT))  # of any size, but never wrong in sign
         differ = op.Less(signs, op.const(0, FLOAT))
         rest = op.Add(rest, op.Mul(op.Cast(differ, to=carrier), b))
@@ -134,7 +129,7 @@ def subtract_from_all_ones(node: Node, op: Emitter) -> Value:
     """-1 - x of signed integers, the largest integer less x of unsigned ones."""
     x, dtype = node.input(0), node.dtype(0)
     carrier = _carrier(dtype)
-    ones = -1 if is_signed(dtype) else (1 << width_of(dtype)) - 1
+    ones = -1 if not is_unsigned(dtype) else (1 << width_of(dtype)) - 1
     return in_dtype(op, op.Sub(op.const(ones, carrier), in_dtype(op, x, dtype, carrier)), carrier, dtype)
 
 
@@ -150,7 +145,7 @@ def look_up_by_four_bits(node: Node, op: Emitter) -> Value:
     first, second = (_groups(op, in_dtype(op, value, dtype, carrier), weights, dtype, carrier) for value in (a, b))
     table = [combine(i, j) for i in range(16) for j in range(16)]
     place = op.Add(op.Mul(first, op.const(16, carrier)), second)
-    if is_signed(dtype):
+    if not is_unsigned(dtype):
         table += [made - 16 if made > 7 else made for made in table]
         place = op.Add(place, op.const([0] * (groups - 1) + [256], carrier))
     made = op.Gather(op.const(table), in_dtype(op, place, carrier, INT64), axis=0)
@@ -174,6 +169,6 @@ def _weighted(op: Emitter, made: Value, weights: list[int]) -> Value:
 def _groups(op: Emitter, x: Value, weights: Value, dtype: int, carrier: int) -> Value:
     """The groups of four bits of integers, by division that rounds down."""
     column = op.at(11).Unsqueeze(x, axes=[-1])
-    if is_signed(dtype):
+    if not is_unsigned(dtype):
         column = op.Sub(column, op.Mod(column, weights))
     return op.Mod(op.Div(column, weights), op.const(16, carrier))

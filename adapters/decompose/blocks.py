@@ -7,29 +7,18 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.shapes import (
-    DOUBLE,
-    FLOAT,
-    cast,
-    count_up,
-    known_size,
-    part,
-    product,
-    reshape,
-    working_dtype,
-)
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import FLOATS, cast, working_dtype
+from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
     Numbers = numpy.ndarray[Any, Any]
-
-_FLOATS: Final = (FLOAT, DOUBLE, dtype_number("float16"), dtype_number("bfloat16"))
 
 
 @downgrade("Col2Im", at=18)
@@ -37,7 +26,7 @@ def put_blocks_together(node: Node, op: Emitter) -> Value:
     """ConvTranspose of floats in blocks of a known size; else each element is added to where it belongs."""
     op.equivalent("the sum may be taken in another order")
     block = node.input(2).constant
-    if block is not None and node.dtype(0) in _FLOATS:
+    if block is not None and node.dtype(0) in FLOATS:
         return _transposed_convolution(node, op, block)
     return _scattered(node, op)
 
@@ -121,7 +110,7 @@ def _scattered(node: Node, op: Emitter) -> Value:
     head = op.Concat(part(op, sizes, 0, 1), op.Div(part(op, sizes, 1, 2), product(op, block)), axis=0)
     shape = op.Concat(head, op.Shape(flat), axis=0)
     dtype = node.dtype(0)
-    wide = working_dtype(dtype) if dtype in _FLOATS else dtype  # few runtimes add halves up
+    wide = working_dtype(dtype) if dtype in FLOATS else dtype  # few runtimes add halves up
     nothing = op.Expand(op.const(0, wide), op.Concat(head, product(op, padded), axis=0))
     elements = cast(op, reshape(op, x, shape), wide)
     y = op.ScatterElements(nothing, op.Expand(flat, shape), elements, axis=2, reduction="add")

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.decompose.places import flat, places, scalar, vector
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, known_size, size_at, tensor_type
+from onnx_convert.adapters.lib.bodies import tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.lib.indices import flat, places, scalar, vector
+from onnx_convert.adapters.lib.shapes import known_size, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

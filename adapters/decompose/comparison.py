@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, count_up, reshape
+from onnx_convert.adapter import downgrade, dtype_name
+from onnx_convert.adapters.lib.dtypes import (
+    BOOL,
+    DOUBLE,
+    FLOAT,
+    FLOAT16,
+    INT8,
+    INT16,
+    INT64,
+    UINT8,
+    UINT16,
+    UINT32,
+    is_integer,
+)
+from onnx_convert.adapters.lib.shapes import count_up, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-FLOAT16: Final = dtype_number("float16")
-DOUBLE: Final = dtype_number("double")
 LARGEST: Final = {
     FLOAT16: 65504.0,
     FLOAT: 3.4028234663852886e38,
@@ -26,8 +37,8 @@ LARGEST: Final = {
 }
 # Integers that have no arithmetic at all opsets, or none that runtimes know, and what holds each of them.
 CARRIED: Final = {
-    **{dtype_number(name): FLOAT for name in ("int8", "uint8", "int16", "uint16")},
-    dtype_number("uint32"): INT64,
+    **dict.fromkeys((INT8, UINT8, INT16, UINT16), FLOAT),
+    UINT32: INT64,
 }
 
 
@@ -39,7 +50,7 @@ def compare_twice(node: Node, op: Emitter) -> Value:
     """Greater or equal; integers, which know no NaN, are just not less."""
     a, b = node.input(0), node.input(1)
     beyond, against = (op.Greater, op.Less) if node.operator == "GreaterOrEqual" else (op.Less, op.Greater)
-    if "int" in dtype_name(a.dtype or b.dtype or FLOAT):
+    if is_integer(a.dtype or b.dtype or FLOAT):
         return op.Not(against(a, b))
     return op.Or(beyond(a, b), op.Equal(a, b))
 
@@ -73,7 +84,7 @@ def subtract_sides(node: Node, op: Emitter) -> Value:
     """1 if above 0, less 1 if below; divided by 1, or by the 0 that a NaN is, which makes it NaN. Integers are compared
     as float, which keeps their signs."""
     x, dtype = node.input(0), node.dtype(0)
-    if "int" in dtype_name(dtype):
+    if is_integer(dtype):
         return op.Cast(_sides(op, op.Cast(x, to=FLOAT), FLOAT), to=dtype)
     return op.Div(_sides(op, x, dtype), op.Cast(_is_number(op, x, dtype), to=dtype))
 
@@ -110,7 +121,7 @@ def choose_by_power(node: Node, op: Emitter) -> Value:
     dtype = x.dtype or y.dtype or node.dtype(1)
     if dtype == BOOL:
         return op.Or(op.And(condition, x), op.And(op.Not(condition), y))
-    if "int" in dtype_name(dtype):
+    if is_integer(dtype):
         return _choose_integers(op, condition, x, y, dtype)
     if dtype not in LARGEST:
         return _choose_by_index(op, condition, x, y)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number
-from onnx_convert.adapters.shapes import FLOAT, INT64, at_least_zero, count_up, reshape
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64, is_integer
+from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-DOUBLE: Final = dtype_number("double")
 WRITTEN: Final = 1024  # elements that are written as a constant
 
 # ---- ConstantOfShape
@@ -95,7 +95,7 @@ def count_and_scale(node: Node, op: Emitter) -> Value:
     start, limit, delta = (node.input(index) for index in range(3))
     known = [value.constant for value in (start, limit, delta)]
     dtype = start.dtype or limit.dtype or delta.dtype or node.dtype(0)
-    if "int" not in dtype_name(dtype):
+    if not is_integer(dtype):
         op.equivalent("how a step is rounded is not specified")
         return _count_floats(op, start, limit, delta, dtype)
     if all(value is not None for value in known):

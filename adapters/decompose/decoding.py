@@ -11,7 +11,8 @@ from math import sqrt
 from typing import TYPE_CHECKING, Any
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.shapes import DOUBLE, END, FLOAT, cast, count_up, known_size, part, product, reshape, size_at
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, cast
+from onnx_convert.adapters.lib.shapes import END, count_up, known_size, part, product, reshape, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

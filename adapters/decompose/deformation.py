@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.decompose.places import fixed, into, places
-from onnx_convert.adapters.shapes import INT64, cast, known_size, part, size_at, working_dtype
+from onnx_convert.adapters.lib.dtypes import INT64, cast, working_dtype
+from onnx_convert.adapters.lib.indices import fixed, into, places
+from onnx_convert.adapters.lib.shapes import known_size, part, size_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

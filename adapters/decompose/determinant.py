@@ -8,19 +8,10 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.decompose.places import fixed, into, places, scalar
-from onnx_convert.adapters.shapes import (
-    BOOL,
-    END,
-    INT64,
-    cast,
-    known_size,
-    part,
-    product,
-    size_at,
-    tensor_type,
-    working_dtype,
-)
+from onnx_convert.adapters.lib.bodies import tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64, cast, working_dtype
+from onnx_convert.adapters.lib.indices import fixed, into, places, scalar
+from onnx_convert.adapters.lib.shapes import END, known_size, part, product, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

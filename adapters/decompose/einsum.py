@@ -8,8 +8,8 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.decompose.places import fixed, into
-from onnx_convert.adapters.shapes import part, product
+from onnx_convert.adapters.lib.indices import fixed, into
+from onnx_convert.adapters.lib.shapes import part, product
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.decompose.places import (
-    DOUBLE,
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, INT64
+from onnx_convert.adapters.lib.indices import (
     WRITTEN,
     along_axis,
     fixed,
@@ -26,7 +26,7 @@ from onnx_convert.adapters.decompose.places import (
     places,
     strides,
 )
-from onnx_convert.adapters.shapes import BOOL, END, INT64, part, product, reshape, size_along
+from onnx_convert.adapters.lib.shapes import END, part, product, reshape, size_along
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

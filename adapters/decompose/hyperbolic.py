@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_number, impossible
-from onnx_convert.adapters.decompose.compiled import Compiled
-from onnx_convert.adapters.shapes import FLOAT
+from onnx_convert.adapter import downgrade, impossible
+from onnx_convert.adapters.lib.dtypes import FLOAT, FLOAT16
+from onnx_convert.adapters.lib.script import Compiled, Function
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto  # noqa: TID251  (what is handed on to `op.call`)
-
     from onnx_convert.adapter import Emitter, Node, Value
 
-FLOAT16: Final = dtype_number("float16")
 WHY: Final = "made of exponentials and logarithms"
 
 compiled: Final = Compiled("hyperbolic")
@@ -63,7 +60,7 @@ def atanh_by_logarithm(node: Node, op: Emitter) -> Value:
     return _in_float(node, op, compiled.atanh)
 
 
-def _in_float(node: Node, op: Emitter, function: FunctionProto) -> Value:
+def _in_float(node: Node, op: Emitter, function: Function) -> Value:
     x, dtype = node.input(0), node.dtype(0)
     op.equivalent(WHY)
     if dtype != FLOAT16:

@@ -10,28 +10,17 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.gridsample import gather_neighbours
-from onnx_convert.adapters.shapes import (
-    DOUBLE,
-    FLOAT,
-    INT64,
-    at_least_zero,
-    cast,
-    count_up,
-    size_along,
-    size_at,
-    working_dtype,
-)
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT64, cast, working_dtype
+from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, size_along, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
-
-_FLOATS: Final = (FLOAT, DOUBLE, dtype_number("float16"), dtype_number("bfloat16"))
 
 
 def _sizes(x: Value, start: int = 0, stop: int | None = None) -> list[int] | None:

@@ -10,13 +10,13 @@ elements that are not 0, and OneHot makes a vector of each class.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.decompose.places import (
-    DOUBLE,
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, INT64, STRING, cast
+from onnx_convert.adapters.lib.indices import (
     WRITTEN,
     at_least_one,
     column,
@@ -30,25 +30,11 @@ from onnx_convert.adapters.decompose.places import (
     scalar,
     strides,
     vector,
-    wide,
 )
-from onnx_convert.adapters.shapes import (
-    BOOL,
-    FLOAT,
-    INT64,
-    count_up,
-    known_size,
-    part,
-    product,
-    reshape,
-    size_along,
-    size_at,
-)
+from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape, size_along, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
-
-STRING: Final = dtype_number("string")
 
 
 @downgrade("Compress", at=9)
@@ -127,7 +113,7 @@ def _coordinates(op: Emitter, found: Value, x: Value) -> Value:
 def compare_with_every_class(node: Node, op: Emitter) -> Value:
     """Each index is compared with all numbers below the depth, and the outcome takes one of the two values."""
     indices, depth, values, axis = node.input(0), node.input(1).constant, node.input(2), node.attr("axis")
-    size = op.const([int(depth.item())]) if depth is not None else vector(op, wide(op, node.input(1)))
+    size = op.const([int(depth.item())]) if depth is not None else vector(op, cast(op, node.input(1), INT64))
     classes = op.const(range(int(depth.item()))) if depth is not None else count_up(op, size)
     named = from_the_start(op, indices, size)
     if indices.rank is None:
@@ -150,7 +136,7 @@ def compare_with_every_class(node: Node, op: Emitter) -> Value:
 @downgrade("ReverseSequence", at=10)
 def gather_backwards(node: Node, op: Emitter) -> Value:
     """Time and batch are made one axis, along which each element is gathered from where it was."""
-    x, lengths, time = node.input(0), wide(op, node.input(1)), node.attr("time_axis")
+    x, lengths, time = node.input(0), cast(op, node.input(1), INT64), node.attr("time_axis")
     steps, members = places(op, x, time), places(op, x, 1 - time)
     known = lengths.constant
     last = op.at(7).Sub(lengths, op.const([1])) if known is None else op.const(known - 1)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy
 
 from onnx_convert.adapter import downgrade, dtype_name
-from onnx_convert.adapters.shapes import END, FLOAT, INT64, cast, collapse, known_size, restore, size_at
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT64, cast
+from onnx_convert.adapters.lib.shapes import END, collapse, known_size, restore, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

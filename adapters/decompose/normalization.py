@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.shapes import cast, ones_like, part, reshape, working_dtype
+from onnx_convert.adapters.lib.dtypes import cast, working_dtype
+from onnx_convert.adapters.lib.shapes import ones_like, part, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

@@ -14,9 +14,10 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.decompose.places import DOUBLE, fixed
-from onnx_convert.adapters.quantization import INT32, RANGES, UINT8
-from onnx_convert.adapters.shapes import BOOL, FLOAT, ones_like, part
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, INT32, UINT8, largest, lowest
+from onnx_convert.adapters.lib.indices import fixed
+from onnx_convert.adapters.lib.shapes import ones_like, part
+from onnx_convert.adapters.quantization import QUANTIZED
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Dim, Emitter, Node, Value
@@ -42,7 +43,7 @@ def _saturated(op: Emitter, divided: Value, zero: Value | None, dtype: int) -> V
     rounded = op.at(11).Round(divided)
     if zero is not None and not _is_zero(zero):
         rounded = op.at(7).Add(rounded, _as(op, zero, FLOAT))
-    low, high = RANGES[dtype]
+    low, high = lowest(dtype), largest(dtype)
     return op.Cast(op.at(11).Clip(rounded, op.const(low, FLOAT), op.const(high, FLOAT)), to=dtype)
 
 
@@ -52,7 +53,7 @@ def subtract_and_multiply(node: Node, op: Emitter) -> Value:
     x, zero = node.input(0), node.optional_input(2)
     if zero is None or _is_zero(zero):
         difference = op.Cast(x, to=FLOAT)
-    elif node.dtype(0) in RANGES:
+    elif node.dtype(0) in QUANTIZED:
         difference = _shifted(op, x, _fitted(op, zero, x), FLOAT)
     else:
         difference = op.Cast(op.at(7).Sub(x, _fitted(op, zero, x)), to=FLOAT)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value

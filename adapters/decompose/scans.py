@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.decompose.places import fixed, is_negative, places, vector, wide
-from onnx_convert.adapters.shapes import BOOL, END, FLOAT, INT64, never_empty, non_negative, part, product, reshape
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, HALVES, INT64, cast
+from onnx_convert.adapters.lib.indices import fixed, is_negative, places, vector
+from onnx_convert.adapters.lib.shapes import END, never_empty, non_negative, part, product, reshape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from onnx_convert.adapter import Dim, Emitter, Node, Outcome, Value
 
-HALVES: Final = (dtype_number("float16"), dtype_number("bfloat16"))
 _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 
 # ---- CumSum, CumProd
@@ -50,7 +50,7 @@ def _along(node: Node, op: Emitter, x: Value, axis: numpy.ndarray[Any, Any] | No
     if axis is not None and axis.item() >= 0:
         place = op.const([int(axis.item())])
     else:
-        place = non_negative(op, wide(op, vector(op, node.input(1))), op.Shape(shape))
+        place = non_negative(op, cast(op, vector(op, node.input(1)), INT64), op.Shape(shape))
     left = op.at(7).Sub(places(op, shape, 0), place)  # below 0 for the axes before
     before, after = (
         _product_where(op, shape, is_negative(op, side)) for side in (left, op.at(7).Sub(place, places(op, shape, 0)))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
 
 from onnx_convert.adapter import canonical_domain, downgrade
-from onnx_convert.adapters.shapes import BOOL, INT64, known_size
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64
+from onnx_convert.adapters.lib.shapes import known_size
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,10 +142,10 @@ def _held(node: Node) -> Value | None:
 
 def _made_of(value: Value) -> tuple[Node | None, list[Value]]:
     """The node of ai.onnx that makes a value, with the inputs that it has."""
-    maker = value.producer
-    if maker is None or maker.domain:
+    producer = value.producer
+    if producer is None or producer.domain:
         return None, []
-    return maker, [held for held in maker.inputs if held]
+    return producer, [held for held in producer.inputs if held]
 
 
 def _values_of_optional(optional: Value) -> list[Value] | None:

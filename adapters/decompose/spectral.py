@@ -13,21 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
-from onnx_convert.adapter import downgrade, dtype_number
-from onnx_convert.adapters.decompose.compiled import Compiled
-from onnx_convert.adapters.shapes import (
-    DOUBLE,
-    FLOAT,
-    INT64,
-    cast,
-    count_up,
-    known_size,
-    part,
-    product,
-    reshape,
-    size_at,
-    working_dtype,
-)
+from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, INT64, cast, working_dtype
+from onnx_convert.adapters.lib.script import Compiled
+from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -37,7 +26,7 @@ if TYPE_CHECKING:
 compiled: Final = Compiled("spectral")
 
 _MOST: Final = 1 << 22  # elements of a matrix that is written as a constant
-_FLOATS: Final = (FLOAT, dtype_number("float16"), dtype_number("bfloat16"))  # runtimes convolve no doubles
+_FLOATS: Final = (FLOAT, FLOAT16, BFLOAT16)  # runtimes convolve no doubles
 
 
 # ---- windows

@@ -6,9 +6,11 @@ from __future__ import annotations
 from functools import reduce
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, dtype_name, dtype_number
-from onnx_convert.adapters.decompose.places import flat, places, scalar
-from onnx_convert.adapters.shapes import BOOL, FLOAT, INT64, are_zero, cast, known_size, part, size_at, tensor_type
+from onnx_convert.adapter import downgrade, dtype_name
+from onnx_convert.adapters.lib.bodies import tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, UINT64, cast
+from onnx_convert.adapters.lib.indices import flat, places, scalar
+from onnx_convert.adapters.lib.shapes import are_zero, known_size, part, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -83,7 +85,7 @@ def _digits(op: Emitter, x: Value, dtype: str) -> list[Value]:
         return [x]
     if dtype not in _DIGITS:
         return [op.Cast(x, to=FLOAT)]
-    wide = dtype_number("uint64") if dtype == "uint64" else INT64
+    wide = UINT64 if dtype == "uint64" else INT64
     digits, rest = [], cast(op, x, wide)
     for _ in range(_DIGITS[dtype] - 1):
         base = op.const(1 << _BITS, wide)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import onnx
 import onnx.shape_inference
-from onnx import GraphProto, ModelProto, TensorProto, TypeProto
+from onnx import GraphProto, TensorProto, TypeProto
 
-from onnx_convert.analysis import partition, view
+from onnx_convert.analysis import claims, corrections, partition, propagation, settling, view
 from onnx_convert.spec import opsets, signatures
 from onnx_convert.spec.types import tensor_type, type_str
 
@@ -50,51 +50,45 @@ def _infer(serialised: bytes, *, check_type: bool, data_prop: bool) -> GraphProt
     ).graph
 
 
-def leniently(model: ModelProto) -> GraphProto:
-    """The main graph of a view with every type that can be inferred, as it is where inference breaks off."""
-    try:
-        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True).graph
-    except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
-        return model.graph
-
-
-def of_source(source: SourceModel, complain: Callable[[Exception], None]) -> GraphProto:
+def of_source(
+    source: SourceModel,
+    complain: Callable[[Exception], None],
+    disown: Callable[[set[str]], None] = lambda _: None,
+) -> GraphProto:
     """Returns the inferred main graph of a model; it may be without nodes if they are simple.
 
-    What the model states of its values is believed only if nothing contradicts it: where strict inference fails, only
-    what inference finds itself counts. `complain` is told what is wrong even then.
+    What the model states of its values is believed only if nothing contradicts it: `disown` is told the values of
+    which it states what is not so, `complain` what is wrong even without.
     """
     seen = view.of_source(source)
+    infer = partial(strictly, check_type=False)  # which is for the result's check to see
     found = in_chunks(seen, check_type=False)
-    if found is not None:
+    settles = settling.concerned(source.index.operators, source.imports.main, *source.imports.functions)
+    if found is not None and not settles:
         return found
+    if found is not None:
+        seen = view.of_source(source)  # the first is spent
     serialised = seen.serialised()
+    if found is None:
+        found = _attempt(infer, serialised)
+    if found is None or settles:
+        settled = claims.settle(serialised, found, infer, complain)
+        disown(settled.false)
+        return settled.graph
+    return found
+
+
+def _attempt(infer: Callable[[bytes], GraphProto], serialised: bytes) -> GraphProto | None:
     try:
-        return strictly(serialised, check_type=False)  # which is for the result's check to see
+        return infer(serialised)
     except Exception:  # C++ errors come as several unrelated types
-        model = ModelProto.FromString(serialised)
-        foreign = {
-            name
-            for node in model.graph.node
-            if not opsets.is_known(opsets.canonical_domain(node.domain))
-            for name in node.output
-        }
-        stated = [value for value in model.graph.value_info if value.name in foreign]
-        del model.graph.value_info[:]
-        model.graph.value_info.extend(stated)
-        for value in model.graph.output:
-            if value.type.HasField("tensor_type"):
-                value.type.tensor_type.ClearField("shape")
-        try:
-            return strictly(model.SerializeToString(), check_type=False)
-        except Exception as error:
-            complain(error)
-            return leniently(model)
+        return None
 
 
 def of_function(source: SourceModel, function: FunctionProto, inputs: Mapping[str, TypeProto]) -> GraphProto:
     """Returns the body of a function of a model as an inferred graph, given what is known of its inputs."""
-    return leniently(view.function_body(source, function, inputs))
+    body = view.function_body(source, function, inputs)
+    return settling.settle(body, claims.leniently(body.SerializeToString()), claims.leniently).graph
 
 
 def of_node(
@@ -124,7 +118,14 @@ def of_node(
         dtype = strange.get(signature.formal_output(index).variable)
         if dtype and output in found:
             found[output].tensor_type.elem_type = dtype
-    return {output: kind for output, kind in found.items() if output and kind.WhichOneof("value")}
+    found = {output: kind for output, kind in found.items() if output and kind.WhichOneof("value")}
+    return corrections.of_node(node, opset, found, types.get, _elements(types, data, opset))
+
+
+def _elements(
+    types: Mapping[str, TypeProto], data: Mapping[str, TensorProto], opset: int
+) -> Callable[[str], propagation.Vector | None]:
+    return propagation.Elements(data.get, types.get, opset).of
 
 
 def _strange(node: NodeProto, signature: signatures.Signature, types: dict[str, TypeProto]) -> dict[str, int]:

@@ -227,13 +227,14 @@ def of_source(source: SourceModel) -> View:
     """Returns the view of a model as it is."""
     index, graph = source.index, source.proto.graph
     head = _head(source, None, simple=index.simple)
-    return View(head, pack(graph, graph.node, index.chunks), index.chunks) if index.simple else View(head)
+    return View(head, pack(graph, index.chunks), index.chunks) if index.simple else View(head)
 
 
 def of_result(source: SourceModel, patch: ModelPatch) -> View:
     """Returns the view of a model as it will be after a patch."""
     head = _head(source, patch, simple=patch.simple)
-    return View(head, patch.graph.packed, patch.graph.chunks) if patch.simple else View(head)
+    nodes = patch.graph.nodes
+    return View(head, nodes.packed(), nodes.chunks) if patch.simple else View(head)
 
 
 def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> ModelProto:

@@ -38,6 +38,11 @@ def attribute_value(attribute: AttributeProto) -> Any:
     return _VALUES[kind](attribute)
 
 
+def given(node: NodeProto) -> dict[str, Any]:
+    """Returns the attributes that a node has, as Python values by name."""
+    return {attribute.name: attribute_value(attribute) for attribute in node.attribute}
+
+
 def _untyped(attribute: AttributeProto) -> int:
     """The type of an attribute written before IR version 2, when the populated field told it."""
     fields = {field.name for field, _ in attribute.ListFields()} - {"name", "doc_string"}

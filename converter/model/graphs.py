@@ -44,6 +44,12 @@ def own_of(node: NodeProto) -> bytes:
     return b"".join(data[start:end] for tag, start, _, end in fields if tag >> 3 in _OWN_NUMBERS)
 
 
+def copy_own(node: NodeProto, other: NodeProto) -> None:
+    """Gives another node what is the node's own, whatever its operator: name, doc string and metadata."""
+    other.ClearField("name")
+    other.MergeFromString(own_of(node))
+
+
 def used_names(node: NodeProto) -> set[str]:
     """The inputs of a node, and what its subgraphs capture from outside."""
     used = set(node.input)

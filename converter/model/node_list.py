@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists of nodes as a plan holds them: messages of the source, and new nodes that stay serialised."""
+"""The new node list of a graph. Of the new nodes many stay serialised, because hardly anybody looks into them and a
+message in hand costs several times as much; and a long list is divided into chunks. Nobody outside sees either: nodes
+are handed in and come out as messages, and whoever wants a graph to serialise gets its nodes packed, chunk by chunk.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from itertools import accumulate, compress
+from typing import TYPE_CHECKING, Final, overload
 
 from onnx import NodeProto
 
 from onnx_convert.model.wire import BYTES, prefix
+from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator
 
     from onnx import FunctionProto, GraphProto
 
+    Held = NodeProto | bytes
 
 CHUNK: Final = 4000  # nodes of the source, some 6 MB in the hands of onnx
 
@@ -30,16 +37,150 @@ class Chunk:
         self.made = set(made) - {""}
 
 
-def messages(nodes: Iterable[NodeProto | bytes]) -> list[NodeProto]:
-    """The nodes, those that are still serialised parsed."""
-    return [NodeProto.FromString(node) if isinstance(node, bytes) else node for node in nodes]
+class NewNodes(Sequence[NodeProto]):
+    """The nodes that stand for one node of the source. They never change."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, nodes: Sequence[Held]) -> None:
+        self._held = nodes
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[NodeProto]:
+        return iter(self._messages())
+
+    @overload
+    def __getitem__(self, index: int) -> NodeProto: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[NodeProto]: ...
+    def __getitem__(self, index: int | slice) -> NodeProto | list[NodeProto]:
+        return self._messages()[index]
+
+    def _messages(self) -> list[NodeProto]:
+        return [_parsed(node) for node in self._held]
+
+    def parsed(self) -> NewNodes:
+        """Returns the same nodes as messages, for one who goes through them more than once."""
+        return NewNodes(self._messages())
 
 
-def pack(
-    holder: GraphProto | FunctionProto, nodes: Sequence[NodeProto | bytes], chunks: Sequence[Chunk]
-) -> list[bytes]:
-    """The nodes as serialised messages of the holder's kind that hold nothing else: one for each chunk, one for all
-    if there are none."""
+class NodeList:
+    """The nodes of a graph as they will be, in order. It is filled in the order of the source: for each node there, one
+    call of `keep`, `replace` or `leave_out`.
+
+    `chunks` are those of the source. `compact` says that nodes may be held serialised although they stay, because no
+    message of the source holds much.
+    """
+
+    def __init__(
+        self, graph: GraphProto | FunctionProto, chunks: Sequence[Chunk] = (), *, compact: bool = False
+    ) -> None:
+        self.changed = False  # whether the list is another one than the source's
+        self.chunks: list[Chunk] = []
+        self._graph = graph
+        self._compact = compact
+        self._held: list[Held] = []
+        self._ahead = list(reversed(chunks))
+        self._chunk = Chunk()
+        self._done = 0  # nodes of the source
+        self._border = chunks[0].start if chunks else -1
+        self._packed: list[bytes] = []
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[NodeProto]:
+        """Yields messages, which stay the same from the first time on."""
+        found = [_parsed(node) for node in self._held]
+        self._held = [*found]
+        return iter(found)
+
+    # ---- one node of the source after the other
+
+    def keep(self, node: NodeProto) -> None:
+        """Takes over a node of the source as it is."""
+        if self._done == self._border:
+            self._begin_chunk()
+        self._done += 1
+        # Once the list has changed, every node has to be serialised, and a message in hand costs more.
+        self._held.append(node.SerializeToString() if self._compact and self.changed else node)
+
+    def replace(self, nodes: NewNodes, used: Collection[str], made: Iterable[str] = ()) -> None:
+        """Puts new nodes in place of a node of the source, which use and make these values."""
+        if self._done == self._border:
+            self._begin_chunk()
+        self._done += 1
+        self._held += nodes._held  # noqa: SLF001  (how they are held is the matter of this module)
+        self._chunk.used.update(used)
+        self._chunk.made.update(made)
+        self.changed = True
+
+    def leave_out(self) -> None:
+        """Passes over a node of the source."""
+        self.replace(NewNodes(()), ())
+
+    def _begin_chunk(self) -> None:
+        chunk = self._ahead.pop()
+        self._chunk = Chunk(len(self._held), chunk.used, chunk.made)
+        self.chunks.append(self._chunk)
+        self._border = self._ahead[-1].start if self._ahead else -1
+
+    # ---- the list as a whole
+
+    def put_first(self, nodes: Sequence[NodeProto]) -> None:
+        """Puts new nodes in front of all others."""
+        self._held[:0] = nodes
+        for chunk in self.chunks[1:]:
+            chunk.start += len(nodes)
+        self.changed = True
+
+    def discard(self, gone: Container[int]) -> None:
+        """Takes nodes off the list, by their identities."""
+        stays = [id(node) not in gone for node in self]
+        if all(stays):
+            return
+        before = [0, *accumulate(stays)]
+        self._held = [*compress(self._held, stays)]
+        for chunk in self.chunks:
+            chunk.start = before[chunk.start]
+        self.changed = True
+
+    def holders(self) -> list[NodeProto]:
+        """Returns the nodes that may hold graphs. None of them is serialised: new ones have been looked into."""
+        messages = (node for node in self._held if not isinstance(node, bytes))
+        return [n for n in messages if opsets.may_hold_graphs(n.op_type, opsets.canonical_domain(n.domain))]
+
+    def packed(self) -> list[bytes]:
+        """Returns the nodes as serialised graphs that hold nothing else: one for each chunk, one if there are none.
+
+        To put serialised nodes into a message together costs a fraction of copying them one by one. The list must be
+        complete.
+        """
+        if not self._packed:
+            self._packed = _pack(self._graph, self._held, self.chunks)
+        return self._packed
+
+    def write(self, *, simple: bool) -> None:
+        """Makes this the graph's own node list, if it is another one. `simple` says that all nodes are (see
+        `opsets.is_simple`), and may be copied."""
+        if not self.changed:
+            return
+        if simple:
+            del self._graph.node[:]
+            for nodes in self.packed():
+                self._graph.MergeFromString(nodes)
+        else:
+            _replace_nodes(self._graph, list(self))
+
+
+def pack(graph: GraphProto, chunks: Sequence[Chunk]) -> list[bytes]:
+    """Returns the nodes of a graph as serialised graphs, one for each chunk, one for all if there are none."""
+    return _pack(graph, graph.node, chunks)
+
+
+def _pack(holder: GraphProto | FunctionProto, nodes: Sequence[Held], chunks: Sequence[Chunk]) -> list[bytes]:
     tag = holder.DESCRIPTOR.fields_by_name["node"].number << 3 | BYTES
     packed = []
     starts = [chunk.start for chunk in chunks] or [0]
@@ -50,3 +191,25 @@ def pack(
             parts += (prefix(tag, len(data)), data)
         packed.append(b"".join(parts))
     return packed
+
+
+def _parsed(node: Held) -> NodeProto:
+    return NodeProto.FromString(node) if isinstance(node, bytes) else node
+
+
+def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
+    """Makes `nodes` the node list. Those that are in it already may be large and are not copied."""
+    held = graph.node
+    present = list(held)  # the wrappers stay alive, hence their identities hold
+    staying = {id(node) for node in present}
+    position: dict[int, int] = {}
+    added = []
+    for place, node in enumerate(nodes):
+        if id(node) in staying:
+            position[id(node)] = place
+        else:
+            held.append(node)
+            added.append(held[-1])
+            position[id(added[-1])] = place
+    held.sort(key=lambda node: position.get(id(node), len(nodes)))
+    del held[len(nodes) :]

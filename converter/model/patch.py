@@ -8,22 +8,21 @@ node may hold gigabytes: new nodes are appended, and the list is sorted.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import NodeProto, SparseTensorProto
+from onnx import SparseTensorProto
 
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import subgraphs
-from onnx_convert.model.node_list import Chunk, messages, pack
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
+    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
 
     from onnx_convert.model.functions import FunctionKey
+    from onnx_convert.model.node_list import NodeList
     from onnx_convert.report import Step
 
 
@@ -34,17 +33,12 @@ class Rewrite(NamedTuple):
     node: str  # how people find it
     outputs: list[str]
     adapter: str
-    new: Sequence[NodeProto | bytes]
+    nodes: Sequence[NodeProto]
     source: NodeProto
     steps: Sequence[Step] = ()
 
-    @property
-    def nodes(self) -> list[NodeProto]:
-        """What it became, as messages."""
-        return messages(self.new)
-
     def makes(self, name: str) -> bool:
-        """Whether the new nodes make a value of that name."""
+        """Returns whether the new nodes make a value of that name."""
         return any(name in new.output for new in self.nodes)
 
 
@@ -52,16 +46,14 @@ class Rewrite(NamedTuple):
 class GraphPatch:
     """What changes in one graph or function body.
 
-    `items` is the new node list: source messages that stay and new ones, of which many are serialised, as hardly
-    anybody will look into them; `nodes` gives messages. `children` are the patches of the subgraphs of nodes that
-    stay (a new node brings its subgraphs converted). `constants` are new initializers; `inputs` new graph inputs;
-    `dropped` names of initializers that lost their last use, `dropped_inputs` of those that stay, but not as inputs;
-    `value_info` what inference no longer finds.
+    `nodes` is the new node list. `children` are the patches of the subgraphs of nodes that stay (a new node brings its
+    subgraphs converted). `constants` are new initializers; `inputs` new graph inputs; `dropped` names of initializers
+    that lost their last use, `dropped_inputs` of those that stay, but not as inputs; `value_info` what inference no
+    longer finds.
     """
 
     graph: GraphProto | FunctionProto
-    items: list[NodeProto | bytes]
-    changed: bool = False
+    nodes: NodeList
     children: list[GraphPatch] = field(default_factory=list)
     constants: list[TensorProto] = field(default_factory=list)
     inputs: list[ValueInfoProto] = field(default_factory=list)
@@ -71,40 +63,9 @@ class GraphPatch:
     refined: list[ValueInfoProto] = field(default_factory=list)  # outputs of whose types inference finds less now
     domains: dict[str, int] = field(default_factory=dict)  # of the new nodes, with the opset if the model has none
     stale_value_info: set[str] = field(default_factory=set)
-    chunks: list[Chunk] = field(default_factory=list)  # of `items`, in a main graph
-    chunk: Chunk = field(default_factory=Chunk)  # that is being planned
-    _packed: list[bytes] = field(default_factory=list)
-
-    @property
-    def nodes(self) -> list[NodeProto]:
-        """The new node list as messages, which stay the same from now on."""
-        found = messages(self.items)
-        self.items = [*found]
-        return found
-
-    @property
-    def packed(self) -> list[bytes]:
-        """The new node list, packed. The plan must be complete, and the nodes simple: to put them into a message
-        together costs a fraction of copying one by one."""
-        if not self._packed:
-            self._packed = pack(self.graph, self.items, self.chunks)
-        return self._packed
-
-    def begin(self, chunk: Chunk) -> None:
-        """Takes note that what comes now stands for a chunk of the source."""
-        self.chunk = Chunk(len(self.items), chunk.used, chunk.made)
-        self.chunks.append(self.chunk)
-
-    def discard(self, gone: Container[int]) -> None:
-        """Takes nodes off the new list, by identity."""
-        stays = [id(node) not in gone for node in self.nodes]
-        before = [0, *accumulate(stays)]
-        self.items = [*compress(self.items, stays)]
-        for chunk in self.chunks:
-            chunk.start = before[chunk.start]
 
     def walk(self) -> Iterator[GraphPatch]:
-        """This patch and those of all nested graphs."""
+        """Yields this patch and those of all nested graphs."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -113,7 +74,7 @@ class GraphPatch:
     def any_change(self) -> bool:
         """Whether anything is different in this graph or below it."""
         return any(
-            patch.changed
+            patch.nodes.changed
             or any(
                 (
                     patch.constants,
@@ -146,12 +107,16 @@ class ModelPatch:
         stale: Collection[str] = (),
         value_info: Sequence[ValueInfoProto] = (),
         refined: Sequence[ValueInfoProto] = (),
+        *,
+        bare: bool = False,
     ) -> ModelPatch:
         """Returns the patch with other statements about values of the main graph: without those of `stale`, with the
-        types of inner values `value_info` and of outputs `refined`."""
+        types of inner values `value_info` and of outputs `refined`. `bare` leaves out all that the source states of
+        inner values, in nested graphs too."""
+        graph = _without_statements(self.graph) if bare else self.graph
         graph = replace(
-            self.graph,
-            stale_value_info=self.graph.stale_value_info.union(stale),
+            graph,
+            stale_value_info=graph.stale_value_info.union(stale),
             value_info=[*self.graph.value_info, *value_info],
             refined=[*self.graph.refined, *refined],
         )
@@ -165,7 +130,7 @@ class ModelPatch:
     def count(self) -> int:
         """The number of nodes afterwards, subgraphs and functions included."""
         patches = [patch for body in self.bodies for patch in body.walk()]
-        return sum(len(patch.items) + (0 if self.simple else _nested(patch)) for patch in patches)
+        return sum(len(patch.nodes) + (0 if self.simple else _nested(patch)) for patch in patches)
 
     @property
     def any_change(self) -> bool:
@@ -173,14 +138,17 @@ class ModelPatch:
         return bool(self.removed_functions) or any(patch.any_change for patch in self.bodies)
 
 
+def _without_statements(patch: GraphPatch) -> GraphPatch:
+    """Returns the patch of a graph and those nested in it without what the source states of inner values."""
+    stated = {value.name for value in getattr(patch.graph, "value_info", ())}
+    children = [_without_statements(child) for child in patch.children]
+    return replace(patch, children=children, stale_value_info=patch.stale_value_info | stated)
+
+
 def _nested(patch: GraphPatch) -> int:
     """The nodes in subgraphs that have no patch of their own: those of new nodes."""
     known = {id(child.graph) for child in patch.children}
-    looked_into = [node for node in patch.items if not isinstance(node, bytes)]
-    holders = [
-        node for node in looked_into if opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain))
-    ]
-    graphs = [graph for node in holders for _, _, graph in subgraphs(node)]
+    graphs = [graph for node in patch.nodes.holders() for _, _, graph in subgraphs(node)]
     return sum(_size(graph) for graph in graphs if id(graph) not in known)
 
 
@@ -224,13 +192,7 @@ def apply_graph(patch: GraphPatch, *, simple: bool = False) -> None:
     for child in patch.children:
         apply_graph(child)
     graph = patch.graph
-    if patch.changed:
-        if simple:
-            del graph.node[:]
-            for nodes in patch.packed:
-                graph.MergeFromString(nodes)
-        else:
-            _replace_nodes(graph, patch.nodes)
+    patch.nodes.write(simple=simple)
     if patch.dropped:
         for repeated in (graph.initializer, graph.sparse_initializer, graph.input):
             for index in reversed(range(len(repeated))):
@@ -256,21 +218,3 @@ def apply_graph(patch: GraphPatch, *, simple: bool = False) -> None:
 
 def _name(item: TensorProto | SparseTensorProto | ValueInfoProto) -> str:
     return item.values.name if isinstance(item, SparseTensorProto) else item.name
-
-
-def _replace_nodes(graph: GraphProto | FunctionProto, nodes: list[NodeProto]) -> None:
-    """Makes `nodes` the node list. Those that are in it already may be large and are not copied."""
-    held = graph.node
-    present = list(held)  # the wrappers stay alive, hence their identities hold
-    staying = {id(node) for node in present}
-    position: dict[int, int] = {}
-    added = []
-    for place, node in enumerate(nodes):
-        if id(node) in staying:
-            position[id(node)] = place
-        else:
-            held.append(node)
-            added.append(held[-1])
-            position[id(added[-1])] = place
-    held.sort(key=lambda node: position.get(id(node), len(nodes)))
-    del held[len(nodes) :]

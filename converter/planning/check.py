@@ -3,81 +3,55 @@
 
 Together they are what `onnx.checker.check_model(full_check=True)` does, with one inference instead of two. What was
 known of the source's values must still be known, or is written down as value_info; what contradicts it is a bug of
-ours. A finding that the source has too is the source's and only a warning.
+ours, unless it follows from what the source states and is not so. A finding that the source has too is the source's
+and only a warning.
 """
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import onnx
 import onnx.checker
-from onnx import GraphProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from onnx_convert.analysis import inference, view
+from onnx_convert.analysis import claims, inference, settling, view
+from onnx_convert.analysis.facts import Facts
 from onnx_convert.analysis.inference import lines_of
+from onnx_convert.analysis.settling import Settled
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.planning.plan import Findings
 from onnx_convert.spec.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from onnx import ModelProto
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from onnx_convert.analysis.view import View
     from onnx_convert.model.patch import Rewrite
     from onnx_convert.model.source import SourceModel
     from onnx_convert.planning.plan import Plan
 
+_LEFT_OUT: Final = "the stated type of {!r} contradicts the model and is left out"
+
 
 def check(source: SourceModel, plan: Plan) -> Findings:
     """Returns what has to be added to a plan. InternalError if its result is not valid although the source is."""
-    findings, inferred = find(view.of_result(source, plan.patch))
-    warnings: list[str] = []
-    stale: frozenset[str] = frozenset()
-    if findings:
-        before, _ = find(view.of_source(source))
-        stated = frozenset(value.name for value in source.proto.graph.value_info) - plan.patch.graph.stale_value_info
-        mended = find(view.of_result(source, plan.patch.restated(stated))) if before else (findings, None)
-        if not mended[0]:  # what the source states of inner values was wrong
-            warnings.append(f"stated types contradict the model and are left out: {before[0]}")
-            stale, (findings, inferred) = stated, mended
-        for finding in findings:
-            if _same_as_before(finding, before):
-                warnings.append(f"the source has this fault too: {finding}")
-            elif before:
-                raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=source.name)
-            else:
-                adapter, node = blame(plan.rewrites, finding)
-                raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
-    if inferred is None or plan.known is None:
-        return Findings(warnings, stale)
-    return _compared(source, plan, inferred, Findings(warnings, stale))
-
-
-def _compared(source: SourceModel, plan: Plan, inferred: GraphProto, so_far: Findings) -> Findings:
-    """Returns what has to be stated because inference finds less of it in the result than it found in the source."""
-    assert plan.known is not None
-    graph = source.proto.graph
-    outputs = {value.name for value in graph.output}
-    warnings, stale = [*so_far.warnings], {*so_far.stale, *plan.patch.graph.stale_value_info}
-    value_info: list[ValueInfoProto] = []
-    refined: list[ValueInfoProto] = []
-    for name, by, before, found in _changed(inferred, plan.rewrites, plan.known):
-        if name in stale:
-            continue
-        wrong = contradicts(found, before) and not _is_overcounted(source.proto, name)
-        if wrong and any(v.name == name and contradicts(v.type, before) for v in graph.value_info):
-            warnings.append(f"the stated type of {name!r} contradicts the model and is left out")
-            stale.add(name)
-        elif wrong:
-            raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
-        if (wrong or is_vaguer(found, before)) and by.makes(name):
-            (refined if name in outputs else value_info).append(ValueInfoProto(name=name, type=nameless(before)))
-    return Findings(warnings, frozenset(stale), value_info, refined)
+    checking = _Checking(source, plan)
+    found, settled = checking.judged()
+    if found:
+        found, settled = checking.dispute()
+        for finding in found:
+            adapter, node = blame(plan.rewrites, finding)
+            raise InternalError(f"the result is not valid: {finding}", adapter=adapter, node=node)
+    if settled is not None:
+        checking.retract(settled.false | plan.false, settled.graph)
+        if plan.known is not None:
+            checking.compare(settled, plan.known)
+    return checking.findings
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
@@ -88,6 +62,103 @@ def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
         if rewrite.node in mentioned or any(name in mentioned for new in rewrite.nodes for name in new.output):
             return rewrite.adapter, rewrite.node
     return "", ""
+
+
+class _Checking:
+    """One check of a plan; `findings` grow as it goes on."""
+
+    def __init__(self, source: SourceModel, plan: Plan) -> None:
+        self.source = source
+        self.plan = plan
+        self.findings = Findings()
+        self._settles = settling.concerned(source.index.operators | plan.operators, plan.patch.opsets)
+        self._facts: Facts | None = None
+
+    def _look(self) -> View:
+        return view.of_result(self.source, self.findings.applied(self.plan.patch))
+
+    def judged(self) -> tuple[list[str], Settled | None]:
+        """Returns what is wrong with the result as it is now, and what is known of it."""
+        return judge(self._look, settles=self._settles)
+
+    def _warn(self, warnings: Iterable[str]) -> None:
+        self.findings = self.findings._replace(warnings=[*self.findings.warnings, *warnings])
+
+    def retract(self, false: AbstractSet[str], inferred: GraphProto) -> None:
+        """Leaves out what the source states of these values of its main graph."""
+        if not false:
+            return
+        so_far, patch = self.findings, self.plan.patch.graph
+        known = {value.name for value in (*so_far.refined, *patch.refined)}.union(so_far.stale, patch.stale_value_info)
+        stale, refined = claims.retract(self.source.proto.graph, false, inferred, known)
+        self.findings = so_far._replace(stale=so_far.stale | stale, refined=[*so_far.refined, *refined])
+        named = [value.name for value in self.source.proto.graph.value_info if value.name in stale]
+        self._warn(_LEFT_OUT.format(name) for name in dict.fromkeys([*named, *(value.name for value in refined)]))
+
+    def type_of_source(self, name: str) -> TypeProto:
+        """Returns the type of a value of the source as it follows from the operators, whatever is claimed."""
+        if self._facts is None:
+            bare = claims.without(view.of_source(self.source).serialised())
+            self._facts = Facts(lambda: settling.settle(ModelProto.FromString(bare), None, claims.leniently).graph)
+        return self._facts.type_of(name) or TypeProto()
+
+    def dispute(self) -> tuple[list[str], Settled | None]:
+        """Finds out who is to blame for what is wrong with the result. If it is what the source states of its values,
+        that is left out with a warning; what the source has too is only a warning. Returns what is left to find, and
+        what is known of the result."""
+        source = self.source
+        imports = source.imports.main, *source.imports.functions
+        before, _ = judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))
+        bare = claims.without(self._look().serialised())
+        left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
+        if settled is not None:
+            result = settled.graph
+            facts = Facts(lambda: result)
+            false = claims.contradicting(source.proto.graph, result)
+            for name in false:
+                if contradicts(facts.type_of(name), self.type_of_source(name)):
+                    return [f"the type of {name!r} has changed"], settled
+            self.retract(false, settled.graph)
+            left, settled = self.judged()
+            if settled is None and any(graph.value_info for graph in source.index.graphs):
+                warning = f"stated types contradict the model and are left out: {left[0]}"
+                self.findings = self.findings._replace(bare=True)
+                self._warn([warning])
+                left, settled = self.judged()
+        ours = []
+        for finding in left:
+            if _same_as_before(finding, before):
+                self._warn([f"the source has this fault too: {finding}"])
+            elif before:
+                raise InvalidModelError(f"does not pass onnx's own check: {before[0]}", where=source.name)
+            else:
+                ours.append(finding)
+        return ours, settled
+
+    def compare(self, settled: Settled, known: Mapping[str, bytes]) -> None:
+        """Adds what has to be stated because inference finds less of it in the result than it found in the source."""
+        graph, plain = settled.graph, settled.raw if settled.raw is not None else settled.graph
+        patch, rewrites = self.plan.patch.graph, self.plan.rewrites
+        for name, by, before, found in _changed(graph, rewrites, known):
+            if name in self._stale or not contradicts(found, before):
+                continue
+            if contradicts(found, self.type_of_source(name)):
+                raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
+            self.retract({name}, graph)  # or it follows from a claim
+        outputs = {value.name for value in patch.graph.output if not isinstance(value, str)}
+        true = Facts(lambda: graph)
+        value_info: list[ValueInfoProto] = []
+        refined: list[ValueInfoProto] = []
+        for name, by, before, found in _changed(plain, rewrites, known):  # where onnx, too, shall know what was known
+            gone = name in self._stale or contradicts(found, before) or contradicts(true.type_of(name), before)
+            if not gone and is_vaguer(found, before) and by.makes(name):
+                (refined if name in outputs else value_info).append(ValueInfoProto(name=name, type=nameless(before)))
+        so_far = self.findings
+        self.findings = so_far._replace(value_info=value_info, refined=[*so_far.refined, *refined])
+
+    @property
+    def _stale(self) -> AbstractSet[str]:
+        return self.findings.stale | self.plan.patch.graph.stale_value_info
 
 
 def _changed(
@@ -109,14 +180,8 @@ def _changed(
         yield name, authors[name], TypeProto.FromString(known[name]), found
 
 
-def _is_overcounted(model: ModelProto, name: str) -> bool:
-    """Whether a value is of a pool, whose windows onnx's inference counts wrongly before opset 22."""
-    producer = next((node for node in model.graph.node if name in node.output), None)
-    return producer is not None and producer.op_type in ("AveragePool", "LpPool", "MaxPool")
-
-
 def find(seen: View) -> tuple[list[str], GraphProto | None]:
-    """What is wrong with a view: one line a finding; and its inferred graph where inference got through."""
+    """Returns what is wrong with a view, one line a finding, and its inferred graph where inference got through."""
     inferred = inference.in_chunks(seen, check=onnx.checker.check_model)
     if inferred is not None:
         return [], inferred
@@ -126,11 +191,34 @@ def find(seen: View) -> tuple[list[str], GraphProto | None]:
         inferred = inference.strictly(serialised)
     except Exception as error:  # C++ errors come as several unrelated types
         findings += lines_of(error)
+    return findings + _unlawful(serialised), inferred
+
+
+def judge(look: Callable[[], View], *, settles: bool) -> tuple[list[str], Settled | None]:
+    """Returns what is wrong with a view, one line a finding, and what is known of it where inference got through.
+    `settles` says that it has operators of which inference is not believed."""
+    findings, inferred = find(look())
+    if not settles:
+        return findings, Settled(inferred) if inferred is not None else None
+    serialised = look().serialised()
+    lines, settled = _settle(serialised, inferred)
+    return lines + (_unlawful(serialised) if findings else []), settled
+
+
+def _unlawful(serialised: bytes) -> list[str]:
+    """What the checker says."""
     try:
         onnx.checker.check_model(serialised)
-    except Exception as error:
-        findings += lines_of(error)[:1]
-    return findings, inferred
+    except Exception as error:  # C++ errors come as several unrelated types
+        return lines_of(error)[:1]
+    return []
+
+
+def _settle(serialised: bytes, inferred: GraphProto | None) -> tuple[list[str], Settled | None]:
+    try:
+        return [], settling.settle(ModelProto.FromString(serialised), inferred, inference.strictly)
+    except Exception as error:  # what the model states contradicts what is true
+        return lines_of(error), None
 
 
 def _same_as_before(finding: str, before: list[str]) -> bool:

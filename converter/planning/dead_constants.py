@@ -43,7 +43,6 @@ def sweep(roots: list[GraphPatch], orphaned: Iterable[str], *, overridable: bool
         if patch is None or uses[name] or (isinstance(source, NodeProto) and any(uses[o] for o in source.output)):
             continue
         del definitions[name]
-        patch.changed = True
         patch.stale_value_info.add(name)
         if isinstance(source, NodeProto):
             gone[id(source)] = source
@@ -54,7 +53,7 @@ def sweep(roots: list[GraphPatch], orphaned: Iterable[str], *, overridable: bool
             patch.constants[:] = [tensor for tensor in patch.constants if tensor.name != name]
     for patch in patches:
         if patch.stale_value_info:
-            patch.discard(gone)
+            patch.nodes.discard(gone)
             patch.value_info[:] = [value for value in patch.value_info if value.name not in patch.stale_value_info]
     return list(gone.values())
 

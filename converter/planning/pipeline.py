@@ -16,6 +16,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 from onnx_convert.target.resolve import resolve, unused_excess
 from onnx_convert.target.runtimes import nodes_text
+from onnx_convert.validation import stamp
 
 if TYPE_CHECKING:
     from onnx_convert.model.patch import ModelPatch
@@ -32,12 +33,13 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
     Raises RefusedError if there is no way, InvalidModelError, UsageError, and InternalError if a rewrite does not hold.
     """
     target = resolve(source, request)
+    stamp.judge(source.proto, source.name)
     outcome = plan(source, target, request.options)
     if target.runtime is not None:
         outcome = _for_runtime(source, request, target, outcome)
     if outcome.refusals:
         raise _refused(source, request, target, outcome)
-    if outcome.patch.any_change or (target.moves and not target.rises):
+    if outcome.patch.any_change or target.moves:
         outcome = outcome.completed(check(source, outcome))
     return outcome.patch, _report(source, target, outcome)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from onnx import NodeProto, ValueInfoProto
 
@@ -19,20 +20,27 @@ class Findings(NamedTuple):
     """The outcome of checking a plan: warnings, and how the statements of the main graph have to change.
 
     `stale` are values whose stated types are left out, `value_info` the types of inner values and `refined` those of
-    outputs that have to be stated, as inference no longer finds them.
+    outputs that have to be stated, as inference no longer finds them. `bare` says that no statement about an inner
+    value of the source is kept.
     """
 
     warnings: Sequence[str] = ()
     stale: frozenset[str] = frozenset()
     value_info: Sequence[ValueInfoProto] = ()
     refined: Sequence[ValueInfoProto] = ()
+    bare: bool = False
+
+    def applied(self, patch: ModelPatch) -> ModelPatch:
+        """Returns a patch with what was found to be added."""
+        return patch.restated(self.stale, self.value_info, self.refined, bare=self.bare)
 
 
 class Plan(NamedTuple):
     """What converting a model would do. Nothing is changed before `model.patch.apply` is given the patch.
 
     `rewrites` tells who wrote which node, `known` what inference found in the source of the values that rewritten nodes
-    made (serialised types by name; None if no rewrite had to ask).
+    made (serialised types by name; None if no rewrite had to ask), `operators` those of new nodes, by domain and name;
+    `false` are values of which the source states what is not so.
     """
 
     patch: ModelPatch
@@ -46,8 +54,9 @@ class Plan(NamedTuple):
     folded: Sequence[NodeProto] = ()  # nodes whose value is an initializer now
     removed: Sequence[NodeProto] = ()  # nodes that nothing uses any more, ours among them
     known: Mapping[str, bytes] | None = None
+    operators: AbstractSet[tuple[str, str]] = frozenset()
+    false: AbstractSet[str] = frozenset()
 
     def completed(self, findings: Findings) -> Plan:
         """Returns the plan with what its check found to be added."""
-        patch = self.patch.restated(findings.stale, findings.value_info, findings.refined)
-        return self._replace(patch=patch, warnings=[*self.warnings, *findings.warnings])
+        return self._replace(patch=findings.applied(self.patch), warnings=[*self.warnings, *findings.warnings])

@@ -19,7 +19,6 @@ from onnx_convert.report import Refusal
 from onnx_convert.rewrite.context import Session
 from onnx_convert.rewrite.driver import Driver
 from onnx_convert.rewrite.initializers import initializers_leave_inputs, initializers_to_inputs
-from onnx_convert.rewrite.scope import Scope
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from onnx_convert.options import Options
     from onnx_convert.report import Step
     from onnx_convert.rewrite.driver import Work
+    from onnx_convert.rewrite.scope import Scope
     from onnx_convert.target.resolve import Target
 
 
@@ -66,7 +66,10 @@ class _Planner:
             source.elements,
             lambda: names_in_use(model),
         )
-        self._facts = Facts(lambda: inference.of_source(source, self.faults.append), len(model.graph.node))
+        self._false: set[str] = set()
+        self._facts = Facts(
+            lambda: inference.of_source(source, self.faults.append, self._false.update), len(model.graph.node)
+        )
         self._steps: Counter[Step] = Counter()
         self._refusals: list[Refusal] = []
         self._assumed: list[str] = []
@@ -80,7 +83,8 @@ class _Planner:
         source, target = self.source, self.target
         functions, index = source.functions, source.index
         expanded = {key for key, f in functions.items() if ir_versions.of_function(f) > target.ir_version}
-        driver = Driver(self._session, target.opsets, self.options, functions, expanded, simple=index.simple)
+        driver = Driver(self._session, target.opsets, self.options, functions, simple=index.simple)
+        driver.inline(expanded)
         kept = []
         for key in callees_first(functions):
             if key not in expanded:
@@ -89,11 +93,12 @@ class _Planner:
                 if work.unknown and not self.options.keep_functions:
                     expanded.add(key)  # the calls may know what the body alone does not tell
                     del driver.rewrites[before[0] :], driver.folded[before[1] :]
+                    driver.inline([key])
                 else:
                     kept.append(scope.patch)
                     self._take(work)
-        main = Scope(source.proto.graph, self._session, self._facts, source.imports.main)
-        self._take(work := driver.body(main, index.chunks))
+        main = driver.scope(source.proto.graph, self._facts, source.imports.main, chunks=index.chunks)
+        self._take(work := driver.body(main))
         self._orphaned += work.orphaned
         training = [scope.patch for scope in self._training(driver, main)]
         self._removed += dead_constants.sweep([main.patch, *training], self._orphaned, overridable=self._overridable)
@@ -116,6 +121,8 @@ class _Planner:
             folded=driver.folded,
             removed=self._removed,
             known=self._known(driver),
+            operators=driver.written,
+            false=self._false,
         )
 
     def _notes(self, patch: GraphPatch) -> list[str]:
@@ -146,7 +153,7 @@ class _Planner:
     def _function(self, driver: Driver, key: FunctionKey) -> tuple[Scope, Work]:
         function = self.source.functions[key]
         imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}
-        scope = Scope(function, self._session, self._function_facts(key), imports, path=f"function {function.name}")
+        scope = driver.scope(function, self._function_facts(key), imports, path=f"function {function.name}")
         work = driver.body(scope)
         if not work.unknown:
             self._removed += dead_constants.sweep([scope.patch], work.orphaned, overridable=self._overridable)
@@ -170,7 +177,7 @@ class _Planner:
         scopes = []
         for training in self.source.proto.training_info:
             for graph in (training.initialization, training.algorithm):
-                scope = Scope(graph, self._session, Facts(lambda: None), self.source.imports.main, main, "training")
+                scope = driver.scope(graph, Facts(lambda: None), self.source.imports.main, main, "training")
                 self._take(work := driver.body(scope))
                 self._orphaned += work.orphaned
                 scopes.append(scope)

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from onnx_convert.rewrite.constants import Constants
+from onnx_convert.spec import opsets
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What all scopes of one conversion share."""
+    """What all scopes of one conversion share. `find_read` returns the names that the source uses."""
 
     def __init__(
         self,
@@ -29,7 +32,6 @@ class Session:
         self.names = names
         self.read = read
         self.took_ir3_initializer = False
-        self.used: set[str] = set()  # by nodes that adapters wrote: new constants, and perhaps other values
         self._find_read = find_read
         self._read_names: set[str] | None = None
 
@@ -39,3 +41,8 @@ class Session:
         if self._read_names is None:
             self._read_names = self._find_read()
         return self._read_names
+
+    def constants_inside(self, outer: Constants) -> Constants:
+        """Returns where new constants of a subgraph go: into the subgraph; where initializers are inputs, which only
+        the main graph has, to the graph around it."""
+        return outer if self.ir_after <= opsets.INPUTS_ONLY else Constants(self.names)

@@ -22,15 +22,13 @@ from onnx import (
     numpy_helper,
 )
 
-from onnx_convert.analysis.facts import nothing_known
 from onnx_convert.errors import InternalError
 from onnx_convert.model import tensors
 from onnx_convert.model.attributes import attribute, set_attributes
-from onnx_convert.model.graphs import own_of, used_names
+from onnx_convert.model.graphs import copy_own, used_names
 from onnx_convert.model.tensors import elements_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
 from onnx_convert.rewrite.node import Node, Value
-from onnx_convert.rewrite.scope import Scope
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import type_of_elements
 
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto
 
+    from onnx_convert.rewrite.draft import Draft
 
 Outcome = Value | tuple["Value | None", ...]
 Emitted = tuple[NodeProto, int]  # a node, and the opset of its domain for which it is written
@@ -63,7 +62,7 @@ class Emitter:
 
     def __init__(self, node: Node, opset: int, opset_of_ai_onnx: int) -> None:
         self.subject = node
-        self.scope: Scope = node.scope
+        self.draft: Draft = node.draft
         self._opset = opset
         self._ai_onnx = opset_of_ai_onnx
         self._base = node.proto.name or next((name for name in node.proto.output if name), node.operator)
@@ -97,7 +96,7 @@ class Emitter:
         out."""
         opset = at or (self._ai_onnx if domain == opsets.AI_ONNX else self._opset)
         base = f"{self._base}/{operator}"
-        fresh = self.scope.session.names.fresh
+        fresh = self.draft.fresh
         new = NodeProto(
             op_type=operator,
             domain=domain or None,
@@ -152,7 +151,7 @@ class Emitter:
         set_attributes(new, attributes, self._opset)
         count = outputs or len(old.output)
         del new.output[:]
-        fresh = self.scope.session.names.fresh
+        fresh = self.draft.fresh
         names = [*old.output][:count] + ["+"] * (count - len(old.output))
         new.output.extend(fresh(f"{self._base}/{new.op_type}_output") if name else "" for name in names)
         return self._record(new, self._opset)
@@ -166,7 +165,7 @@ class Emitter:
         from onnx_convert.model.inlining import expand
 
         proto: FunctionProto = function.to_function_proto() if hasattr(function, "to_function_proto") else function
-        names = self.scope.session.names
+        names = self.draft.session.names
         caller = NodeProto(op_type=proto.name, name=self._base)
         caller.input.extend(value.name if value is not None else "" for value in inputs)
         caller.output.extend(names.fresh(f"{self._base}/{name}") for name in proto.output)
@@ -190,7 +189,7 @@ class Emitter:
             if not new.domain:
                 new.ClearField("domain")  # which ONNX text always states
             self._record(new, opset)
-        values = tuple(Value(name, self.scope) for name in caller.output)
+        values = tuple(Value(name, self.draft) for name in caller.output)
         return values[0] if len(values) == 1 else values
 
     def _constant_of(self, node: NodeProto, known: dict[str, Constant]) -> Constant | None:
@@ -203,7 +202,7 @@ class Emitter:
         if node.op_type != "CastLike" or node.input[0] not in known:
             return None
         like = node.input[1]
-        kind = type_of_elements(self.scope.type_str(like)) if like not in known else None
+        kind = type_of_elements(self.draft.type_str(like)) if like not in known else None
         dtype = known[like][1] if like in known else kind.tensor_type.elem_type if kind is not None else 0
         if dtype not in _NUMBERS:
             return None
@@ -217,14 +216,13 @@ class Emitter:
         An input is given as its type; a number is the dtype of a scalar.
         """
         graph = GraphProto(name=f"{self._base}/{name}")
-        imports = {**self.scope.imports, opsets.AI_ONNX: self._ai_onnx}
-        inner = Scope(graph, self.scope.session, nothing_known(), imports, self.scope, self.scope.path)
+        inner = self.draft.inner({**self.draft.imports, opsets.AI_ONNX: self._ai_onnx})
         op = Emitter(Node(self.subject.proto, inner, self.subject.opset), self._opset, self._ai_onnx)
         given = []
         for number, kind in enumerate(inputs):
-            value = Value(self.scope.session.names.fresh(f"{graph.name}/input_{number}"), inner)
+            value = Value(self.draft.fresh(f"{graph.name}/input_{number}"), inner)
             graph.input.add(name=value.name, type=_scalar(kind) if isinstance(kind, int) else kind)
-            inner.declare(value.name, graph.input[-1].type)
+            inner.state_type(value.name, graph.input[-1].type)
             given.append(value)
         outputs = build(op, *given)
         made = {name for new, _ in op.emitted for name in new.output}
@@ -234,21 +232,19 @@ class Emitter:
         if any(opset != self._ai_onnx for _, opset in op.emitted):
             raise InternalError("the nodes of a subgraph are all written for one opset", node=self._base)
         graph.node.extend(new for new, _ in op.emitted)
-        graph.initializer.extend(inner.new_constants.values())
+        graph.initializer.extend(inner.own_constants())
         if op.form == CONDITIONAL:
             self.conditional(op.condition)
         elif op.form == EQUIVALENT:
             self.equivalent(op.condition)
-        if self.scope.recorder is not None:
-            self.scope.recorder.general = False  # too much was asked in there
         return graph
 
     def _record(self, new: NodeProto, opset: int) -> tuple[Value, ...]:
         if opsets.canonical_domain(new.domain) == opsets.AI_ONNX and opsets.schema_at(new.op_type, opset) is None:
             raise InternalError(f"there is no {new.op_type} at opset {opset}")
         self.emitted.append((new, opset))
-        self.scope.wrote(new, opset)
-        return tuple(Value(name, self.scope) for name in new.output)
+        self.draft.write(new, opset)
+        return tuple(Value(name, self.draft) for name in new.output)
 
     # ---- constants
 
@@ -260,8 +256,8 @@ class Emitter:
         array = numpy.asarray(elements, dtype=helper.tensor_dtype_to_np_dtype(dtype))
         if dtype == TensorProto.BFLOAT16 and array.dtype == numpy.float32:  # as onnx holds it in numpy before 1.19
             return self.at(max(self._ai_onnx, 13)).Cast(self.const(array, TensorProto.FLOAT), to=dtype)
-        if not self.scope.is_function:
-            return Value(self.scope.share(array, f"{self._base}/constant"), self.scope)
+        if not self.draft.in_function:
+            return Value(self.draft.share(array, f"{self._base}/constant"), self.draft)
         tensor = numpy_helper.from_array(array)
         if self._ai_onnx >= 9 or dtype in _FLOATS:
             return self.node("Constant", value=tensor)[0]
@@ -292,14 +288,14 @@ class Emitter:
         made = {name: new for new, _ in self.emitted for name in new.output}
         values: Sequence[Value | None] = outcome if isinstance(outcome, tuple) else (outcome,)
         if len(node.output) > 1 and isinstance(outcome, Value) and outcome.name in made:
-            values = [Value(name, self.scope) if name else None for name in made[outcome.name].output]
+            values = [Value(name, self.draft) if name else None for name in made[outcome.name].output]
         renamed: dict[str, str] = {}
         for index, name in enumerate(node.output):
             if not name:
                 continue
             value = values[index] if index < len(values) else None
-            if value is None and not self.scope.is_read(name):
-                self.scope.patch.stale_value_info.add(name)
+            if value is None and not self.draft.is_read(name):
+                self.draft.stale_value_info.add(name)
                 continue
             if value is None:
                 raise InternalError(f"no value for output {name!r}")
@@ -309,19 +305,18 @@ class Emitter:
             renamed[value.name] = name
         if self.meaning is None and renamed:
             self.meaning = bearer = made[next(iter(renamed))]
-            bearer.ClearField("name")
-            bearer.MergeFromString(own_of(node))
+            copy_own(node, bearer)
         for new, _ in self.emitted:
             for names in (new.input, new.output):
                 for index, name in enumerate(names):
                     if name in renamed:
                         names[index] = renamed[name]
         for temporary, name in renamed.items():
-            self.scope.renamed(temporary, name)
+            self.draft.rename(temporary, name)
 
     def fresh(self, wanted: str) -> str:
         """A name that is nowhere in the model yet, for a graph that the adapter makes itself."""
-        return self.scope.session.names.fresh(wanted)
+        return self.draft.fresh(wanted)
 
     # ---- what the rewrite promises
 

@@ -6,7 +6,7 @@ Dtypes are decided here, once, for the final nodes: a boundary that only narrows
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx_convert.spec import opsets
 from onnx_convert.spec.signatures import first_opset_of, takes_from
@@ -30,72 +30,75 @@ class Finding(NamedTuple):
     since: int = 0
 
 
+class Judgement(NamedTuple):
+    """The first thing that makes a node illegal, None if it is legal; and the inputs seen until then whose type is not
+    known, which are taken to be legal."""
+
+    finding: Finding | None = None
+    unknown: tuple[str, ...] = ()
+
+
+_LEGAL: Final = Judgement()
+
+
 def check(
     node: NodeProto,
     signature: Signature,
     opset: int,
     type_str_of: Callable[[str], str],
-    unknown: list[str] | None = None,
     *,
     as_written: bool = False,
-) -> Finding | None:
-    """The first thing that makes a node illegal at an opset, None if it is legal.
+) -> Judgement:
+    """Returns whether a node is legal at an opset.
 
-    `type_str_of` gives the type of a value as schemas spell it. Inputs and outputs whose type nobody knows are taken to
-    be legal; their names are appended to `unknown`. Only the types of a node that is `as_written` for this version are
-    looked at.
+    `type_str_of` gives the type of a value as schemas spell it, "" if it is not known. Only the types of a node that is
+    `as_written` for this version are looked at.
     """
     if as_written:
-        return _check_types(node, signature, opset, type_str_of, unknown)
+        return _check_types(node, signature, opset, type_str_of)
     if signature.deprecated:
-        return Finding(f"deprecated at opset {opset}, and no longer legal there")
+        return Judgement(Finding(f"deprecated at opset {opset}, and no longer legal there"))
     for attribute in node.attribute:
         if attribute.name not in signature.attributes:
-            return Finding(f"attribute {attribute.name} does not exist at opset {opset}")
+            return Judgement(Finding(f"attribute {attribute.name} does not exist at opset {opset}"))
     if signature.required:
         missing = signature.required - {attribute.name for attribute in node.attribute}
         if missing:
-            return Finding(f"attribute {min(missing)} is required at opset {opset}")
+            return Judgement(Finding(f"attribute {min(missing)} is required at opset {opset}"))
     if not signature.min_input <= len(node.input) <= signature.max_input:
-        return Finding(
-            f"{len(node.input)} inputs where opset {opset} takes {_range(signature.min_input, signature.max_input)}"
-        )
+        takes = _range(signature.min_input, signature.max_input)
+        return Judgement(Finding(f"{len(node.input)} inputs where opset {opset} takes {takes}"))
     if not signature.min_output <= len(node.output) <= signature.max_output:
-        return Finding(
-            f"{len(node.output)} outputs where opset {opset} has {_range(signature.min_output, signature.max_output)}"
-        )
-    return _check_types(node, signature, opset, type_str_of, unknown)
+        has = _range(signature.min_output, signature.max_output)
+        return Judgement(Finding(f"{len(node.output)} outputs where opset {opset} has {has}"))
+    return _check_types(node, signature, opset, type_str_of)
 
 
-def _check_types(
-    node: NodeProto,
-    signature: Signature,
-    opset: int,
-    type_str_of: Callable[[str], str],
-    unknown: list[str] | None,
-) -> Finding | None:
+def _check_types(node: NodeProto, signature: Signature, opset: int, type_str_of: Callable[[str], str]) -> Judgement:
     bound: dict[str, tuple[str, str]] = {}
+    unknown: tuple[str, ...] = ()
     for index, name in enumerate(node.input):
         type_str = type_str_of(name) if name else ""
         if not type_str:
-            if unknown is not None and name:
-                unknown.append(name)
+            if name:
+                unknown = (*unknown, name)
             continue
         formal = signature.formal_input(index)
         if type_str not in formal.types:
-            return _wrong_type(node, opset, formal, "input", type_str)
+            return Judgement(_wrong_type(node, opset, formal, "input", type_str), unknown)
         if formal.bound:
             other, kind = bound.setdefault(formal.variable, (formal.name, type_str))
             if kind != type_str:
-                return Finding(f"{other} is {kind} and {formal.name} {type_str}; at opset {opset} they have one type")
+                text = f"{other} is {kind} and {formal.name} {type_str}; at opset {opset} they have one type"
+                return Judgement(Finding(text), unknown)
     for index, name in enumerate(node.output):
         formal = signature.formal_output(index)
         if not name or formal.variable in bound or len(formal.types) == 1:
             continue  # the inputs have settled it
         type_str = type_str_of(name)
         if type_str and type_str not in formal.types:
-            return _wrong_type(node, opset, formal, "output", type_str)
-    return None
+            return Judgement(_wrong_type(node, opset, formal, "output", type_str), unknown)
+    return Judgement(None, unknown) if unknown else _LEGAL
 
 
 def _wrong_type(node: NodeProto, opset: int, formal: Formal, side: str, type_str: str) -> Finding:

@@ -7,211 +7,163 @@ or down, until nothing is left to cross; then its legality at the target is judg
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.model.functions import key_of
-from onnx_convert.model.graphs import name_of
+from onnx_convert.model.graphs import name_of, subgraphs
 from onnx_convert.model.inlining import expand
+from onnx_convert.model.node_list import NewNodes
+from onnx_convert.model.node_template import parts_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, Step
-from onnx_convert.rewrite import legality, registry, replay
+from onnx_convert.rewrite import legality
 from onnx_convert.rewrite.emitter import Emitter
 from onnx_convert.rewrite.node import Node, Refuse
 from onnx_convert.rewrite.promotion import promote
 from onnx_convert.rewrite.recorder import Recorder
 from onnx_convert.rewrite.registry import Adapter, Crossing, Impossible
-from onnx_convert.spec import opsets, signatures
+from onnx_convert.rewrite.replay import Replays
+from onnx_convert.rewrite.routes import Routes
+from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
-    from onnx import FunctionProto, NodeProto
+    from onnx import FunctionProto, GraphProto, NodeProto
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.options import Options
+    from onnx_convert.rewrite.draft import Draft
+    from onnx_convert.rewrite.routes import Route
     from onnx_convert.rewrite.scope import Scope
     from onnx_convert.spec.opsets import Imports
 
-    Nested = Callable[[NodeProto, Imports, Scope], None]
 
+class Legalized(NamedTuple):
+    """What one node became."""
 
-@dataclass(slots=True)
-class Legalized:
-    """What one node became. `crossing` is the last one that was tried."""
-
-    nodes: Sequence[NodeProto | bytes] = ()
+    nodes: NewNodes
     steps: Sequence[Step] = ()
-    inlined: set[FunctionKey] = field(default_factory=set)
-    unknown: list[str] = field(default_factory=list)  # values whose dtype had to be assumed to be legal
-    crossing: Crossing | None = None
-    used: Collection[str] | None = None  # new constants that the new nodes use; None if nobody knows yet
+    inlined: AbstractSet[FunctionKey] = frozenset()
+    unknown: Sequence[str] = ()  # values whose dtype had to be assumed to be legal
+    used: Sequence[str] | None = None  # new constants that the new nodes use; None if these have to be looked into
     orphaned: Sequence[str] = ()  # inputs that the new nodes do not use, where `used` tells
-    bearer: NodeProto | None = None  # the node that carries the meaning on, with name, doc string and metadata
-
-
-class _Way(NamedTuple):
-    """Where a node of one operator goes next from one opset: over a boundary, or to be judged by the signature at
-    `stop`.
-
-    `as_written` says that the signature is also that of the opset which the node is written for, `narrower` that it
-    takes fewer types.
-    """
-
-    crossing: Crossing | None = None
-    stop: int = 0
-    signature: signatures.Signature | None = None
-    as_written: bool = False
-    narrower: bool = False
-    may_hold_graphs: bool = False
-
-
-class Ending(NamedTuple):
-    """What is to be done about every new node of one operator."""
-
-    domain: str
-    stop: int | None
-    infers: bool
-    may_hold_graphs: bool
-
-    @property
-    def plain(self) -> bool:
-        """Nothing: it is of ai.onnx, its types can be inferred, and it has no subgraphs."""
-        return self.domain == opsets.AI_ONNX and self.infers and not self.may_hold_graphs
 
 
 class _Moving(NamedTuple):
-    """A node on its way: the opset that it stands at, those that nodes in its subgraphs are written for, and the
-    crossings and functions that led to it."""
+    """A node on its way: the opset that it stands at, those that nodes in its subgraphs are written for, the crossings
+    and functions that led to it, and the values of subgraphs that are at the target already."""
 
     node: NodeProto
     opset: int
     imports: Imports
     lineage: tuple[object, ...] = ()
+    finished: AbstractSet[str] = frozenset()
+
+
+class _Rewriting:
+    """One node on its way, with all that it becomes."""
+
+    def __init__(self, draft: Draft, node: NodeProto) -> None:
+        self.draft = draft
+        self.bearer: NodeProto | None = node  # carries the meaning on, with name, doc string and metadata
+        self.nodes: list[NodeProto] = []
+        self.steps: list[Step] = []
+        self.inlined: set[FunctionKey] = set()
+        self.unknown: list[str] = []
 
 
 class Legalizer:
-    """Carries the nodes of one conversion."""
+    """Legalizes the nodes of one conversion."""
 
     def __init__(
-        self,
-        target: Mapping[str, int],
-        options: Options,
-        functions: Mapping[FunctionKey, FunctionProto],
-        expanded: set[FunctionKey],
+        self, target: Mapping[str, int], options: Options, functions: Mapping[FunctionKey, FunctionProto]
     ) -> None:
-        self.target = target
-        self.options = options
-        self.functions = functions
-        self.expanded = expanded
-        self.function_names = {key[:2] for key in functions}
-        self._ways: dict[tuple[str, str, int], _Way] = {}
-        self.endings: dict[tuple[str, str], Ending] = {}
-        self._replays = replay.Replays()
+        self.routes = Routes(target, {key[:2] for key in functions})
+        self._target = target
+        self._options = options
+        self._functions = functions
+        self._inlined: set[FunctionKey] = set()
+        self._replays = Replays()
+        self.written: set[tuple[str, str]] = set()  # the operators of new nodes, by domain and name
 
-    def expands(self, node: NodeProto) -> bool:
-        """Whether a node calls a function that is put in place of its calls."""
-        return bool(self.expanded) and key_of(node) in self.expanded
+    def inline(self, keys: Collection[FunctionKey]) -> None:
+        """Puts functions in place of their calls from now on."""
+        self._inlined.update(keys)
 
-    def legalize(self, node: NodeProto, opset: int, scope: Scope, result: Legalized, nested: Nested) -> None:
-        """Fills in what a node becomes at the target, by a replay if one like it was there before. Raises Refuse.
+    def inlines(self, node: NodeProto) -> bool:
+        """Returns whether a node calls a function that is put in place of its calls."""
+        return bool(self._inlined) and key_of(node) in self._inlined
 
-        `nested` brings the subgraphs of a new node to the target, in place.
+    def legalize(self, node: NodeProto, opset: int, scope: Scope) -> Legalized:
+        """Returns what a node becomes at the target, by a replay if one like it was there before.
+
+        What it writes is committed to the scope. Raises Refuse if it cannot get there, which leaves no trace. Subgraphs
+        of the node must be at the target already.
         """
-        subject = replay.subject_of(node, opset) if not scope.is_function and not self.expands(node) else None
-        if subject is not None and (followed := self._replays.follow(subject, scope)) is not None:
-            result.nodes, values, result.steps, result.used, result.orphaned = followed
-            scope.wrote_alike(result.nodes, values, self.target)
-            return
-        recorder = scope.recorder = Recorder(node)
-        steps: list[Step] = []
-        result.steps = steps
-        try:
-            nodes = self._legalize(node, opset, scope, result, steps, nested)
-        finally:
-            scope.recorder = None
-        result.nodes = nodes
-        endings = [self.ending(new) for new in nodes]
-        if subject is None or result.unknown or not all(ending.infers for ending in endings):
-            return  # types that cannot be inferred at the target are known from the way, which a replay does not go
-        plain = all(ending.plain for ending in endings)
-        self._replays.learn(subject, nodes, result.bearer, steps, recorder, plain=plain)
+        subject = parts_of(node) if not scope.is_function and not self.inlines(node) else None
+        if subject is not None and (followed := self._replays.follow(subject, opset, scope)) is not None:
+            scope.facts.take_replayed(followed.nodes, followed.values, self._target)
+            return Legalized(followed.nodes, followed.steps, used=followed.used, orphaned=followed.orphaned)
+        recorder = Recorder(scope.facts, node)
+        draft = scope.draft(recorder, node)
+        rewriting = self._rewrite(node, opset, scope, draft)
+        scope.commit(draft)
+        nodes, steps = rewriting.nodes, tuple(rewriting.steps)
+        routes = [self.route_of_new(new) for new in nodes]
+        self.written.update((new.domain, new.op_type) for new in nodes)
+        # Types that cannot be inferred at the target are known from the way, which a replay does not go.
+        if subject is not None and not rewriting.unknown and all(route.infers for route in routes):
+            plain = all(route.is_plain for route in routes)
+            self._replays.learn(subject, opset, nodes, rewriting.bearer, steps, recorder, draft, plain=plain)
+        return Legalized(NewNodes(nodes), steps, frozenset(rewriting.inlined), tuple(rewriting.unknown))
 
-    def _legalize(
-        self, node: NodeProto, opset: int, scope: Scope, result: Legalized, steps: list[Step], nested: Nested
-    ) -> list[NodeProto]:
-        nodes: list[NodeProto] = []
-        pending = [_Moving(node, opset, scope.imports)]
-        result.bearer = node
+    def route_of_new(self, node: NodeProto) -> Route:
+        """Returns the route of a node that has come to the target."""
+        return self.routes.at_target(opsets.canonical_domain(node.domain), node.op_type)
+
+    def _rewrite(self, node: NodeProto, opset: int, scope: Scope, draft: Draft) -> _Rewriting:
+        rewriting = _Rewriting(draft, node)
+        pending = [_Moving(node, opset, scope.imports, finished=scope.finished | values_within(node))]
         while pending:
             moving = pending.pop()
-            if self.expands(moving.node):
-                pending += reversed(self._expand(moving, scope, result))
+            domain = opsets.canonical_domain(moving.node.domain)
+            if self.inlines(moving.node):
+                pending += reversed(self._inline(moving, rewriting))
                 continue
-            way = self._way(opsets.canonical_domain(moving.node.domain), moving.node.op_type, moving.opset)
-            if way.may_hold_graphs and moving.lineage:
-                nested(moving.node, moving.imports, scope)
-            result.crossing = way.crossing
+            route = self.routes.of(domain, moving.node.op_type, moving.opset)
+            if route.may_hold_graphs and moving.lineage:
+                scope.bring_subgraphs(moving.node, moving.imports, draft, moving.finished)
+                moving = moving._replace(finished=moving.finished | values_within(moving.node))
             try:
-                if way.crossing is not None:
-                    pending += reversed(self._cross(moving, way.crossing, scope, result, steps))
+                if route.crossing is not None:
+                    pending += reversed(self._cross(moving, route.crossing, rewriting))
                     continue
-                if not way.stop:
-                    scope.patch.domains.setdefault(opsets.canonical_domain(moving.node.domain), moving.opset)
-                nodes += self._settle(moving, way, scope, result, steps)
+                if route.stop is None:
+                    draft.domains.setdefault(domain, moving.opset)
+                rewriting.nodes += self._settle(moving, route, rewriting)
             except Refuse as refuse:
-                if moving.node.op_type != node.op_type:
-                    refuse.reason = f"what replaces it needs {moving.node.op_type}: {refuse.reason}"
-                raise
-        return nodes
+                raise _located(refuse, moving.node, node, route.crossing) from refuse
+        return rewriting
 
-    def ending(self, node: NodeProto) -> Ending:
-        """What is to be done about a new node."""
-        ending = self.endings.get((node.domain, node.op_type))
-        if ending is not None:
-            return ending
-        domain = opsets.canonical_domain(node.domain)
-        stop = self.target.get(domain)
-        signature = signatures.signature_of(node.op_type, stop, domain) if stop is not None else None
-        infers = signature is None or signature.infers
-        ending = Ending(domain, stop, infers, opsets.may_hold_graphs(node.op_type, domain))
-        self.endings[node.domain, node.op_type] = ending
-        return ending
-
-    def _way(self, domain: str, operator: str, opset: int) -> _Way:
-        key = (domain, operator, opset)
-        way = self._ways.get(key)
-        if way is None:
-            stop = self.target.get(domain)
-            holds = opsets.may_hold_graphs(operator, domain)
-            if stop is None or (domain, operator) in self.function_names:
-                way = _Way(may_hold_graphs=True)
-            else:
-                crossing = registry.route(domain, operator, opset, stop)
-                signature = signatures.signature_of(operator, stop, domain)
-                as_written = signature is not None and signature == signatures.signature_of(operator, opset, domain)
-                narrower = stop < opset and signatures.is_narrower(operator, opset, stop, domain)
-                way = _Way(crossing, stop, signature, as_written, narrower, holds)
-            self._ways[key] = way
-        return way
-
-    def _expand(self, moving: _Moving, scope: Scope, result: Legalized) -> list[_Moving]:
-        """The body of a function in place of a call."""
+    def _inline(self, moving: _Moving, rewriting: _Rewriting) -> list[_Moving]:
+        """Returns the body of a function in place of a call."""
         key = key_of(moving.node)
         if key in moving.lineage:
             raise InvalidModelError(f"function {key[1]} calls itself", where=name_of(moving.node))
-        result.inlined.add(key)
-        function = self.functions[key]
+        rewriting.inlined.add(key)
+        function = self._functions[key]
         imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}
         lineage = (*moving.lineage, key)
-        new = [_Moving(node, at, imports, lineage) for node, at in expand(function, moving.node, scope.session.names)]
+        names = rewriting.draft.session.names
+        new = [_Moving(node, at, imports, lineage) for node, at in expand(function, moving.node, names)]
         for item in new:
-            scope.wrote(item.node, item.opset)
+            rewriting.draft.write(item.node, item.opset)
         return new
 
-    def _cross(
-        self, moving: _Moving, crossing: Crossing, scope: Scope, result: Legalized, steps: list[Step]
-    ) -> list[_Moving]:
+    def _cross(self, moving: _Moving, crossing: Crossing, rewriting: _Rewriting) -> list[_Moving]:
+        """Returns what an adapter makes of a node at a boundary."""
         node, decision = moving.node, crossing.decision
         if not moving.lineage:
             _count(node, moving.opset)
@@ -225,9 +177,9 @@ class Legalizer:
         landing = crossing.boundary if crossing.direction == opsets.UP else crossing.boundary - 1
         domain = opsets.canonical_domain(node.domain)
         op = Emitter(
-            Node(node, scope, moving.opset),
+            Node(node, rewriting.draft, moving.opset),
             landing,
-            landing if domain == opsets.AI_ONNX else self.target[opsets.AI_ONNX],
+            landing if domain == opsets.AI_ONNX else self._target[opsets.AI_ONNX],
         )
         try:
             outcome = decision.function(op.subject, op)
@@ -235,61 +187,87 @@ class Legalizer:
             raise
         except Exception as error:
             raise _fault(error, decision, node) from error
-        if op.size and not self.options.expand_all:
+        if op.size and not self._options.expand_all:
             raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be")
         self._promise(op.form, op.condition)
         try:
             op.take_over(outcome)
         except InternalError as error:
             raise _fault(error, decision, node) from error
-        if result.bearer is node:
-            result.bearer = op.meaning
+        if rewriting.bearer is node:
+            rewriting.bearer = op.meaning
         shown = opsets.shown(domain)
-        steps.append(
+        rewriting.steps.append(
             Step(node.op_type, shown, crossing.boundary, crossing.direction, decision.name, op.form, op.condition)
         )
         lineage = (*moving.lineage, step)
         return [
-            _Moving(new, opset, {**moving.imports, opsets.canonical_domain(new.domain): opset}, lineage)
+            _Moving(
+                new, opset, {**moving.imports, opsets.canonical_domain(new.domain): opset}, lineage, moving.finished
+            )
             for new, opset in op.emitted
         ]
 
     def _promise(self, form: str, condition: str) -> None:
         """Refuses a form that the user does not allow. Inside a function the facts of a call may yield a better one."""
-        if form == CONDITIONAL and not self.options.conditional:
+        if form == CONDITIONAL and not self._options.conditional:
             remedy = "--allow conditional, if you know that it holds"
             raise Refuse(f"the only form is right if {condition}", remedy, unknown=True)
-        if form != EXACT and self.options.exact:
+        if form != EXACT and self._options.exact:
             raise Refuse(f"the only form is {form}, not exact: {condition}", "leave out --exact", unknown=True)
 
-    def _settle(
-        self, moving: _Moving, way: _Way, scope: Scope, result: Legalized, steps: list[Step]
-    ) -> list[NodeProto]:
-        """A node that has nothing left to cross: as it is if it is legal, in a Cast promotion if that is allowed."""
-        node, signature, stop = moving.node, way.signature, way.stop
-        if signature is None:
+    def _settle(self, moving: _Moving, route: Route, rewriting: _Rewriting) -> list[NodeProto]:
+        """Returns what stands for a node that has nothing left to cross: the node if it is legal, else the node in a
+        promotion if that is allowed."""
+        node, signature, draft = moving.node, route.signature, rewriting.draft
+        if signature is None or route.stop is None:
             return [node]  # a function, or a domain that the installed onnx does not define
-        unknown = result.unknown if way.narrower else None
-        as_written = way.as_written and bool(moving.lineage)
-        finding = legality.check(node, signature, stop, scope.type_str, unknown, as_written=as_written)
+        as_written = route.as_written and bool(moving.lineage)
+        finding, unknown = legality.check(node, signature, route.stop, draft.type_str, as_written=as_written)
+        if route.narrower:
+            rewriting.unknown += unknown
         if finding is None:
-            scope.settled(node, stop)
+            draft.arrive(node, route.stop)
             return [node]
         if finding.formal is None or finding.remedy:
             raise Refuse(finding.reason, finding.remedy, boundary=finding.since)
-        promotion = promote(Node(node, scope, moving.opset), signature, stop, finding)
+        promotion = promote(Node(node, draft, moving.opset), signature, route.stop, finding)
         if promotion is None:
             raise Refuse(finding.reason, boundary=finding.since)
-        if self.options.types == "refuse" or (promotion.form == EQUIVALENT and self.options.types == "cast"):
+        if self._options.types == "refuse" or (promotion.form == EQUIVALENT and self._options.types == "cast"):
             raise Refuse(finding.reason, promotion.remedy, boundary=finding.since)
         self._promise(promotion.form, promotion.condition)
         shown = opsets.shown(node.domain)
-        steps.append(
+        rewriting.steps.append(
             Step(node.op_type, shown, finding.since, opsets.DOWN, promotion.name, promotion.form, promotion.condition)
         )
-        if result.bearer is node:
-            result.bearer = promotion.bearer
+        if rewriting.bearer is node:
+            rewriting.bearer = promotion.bearer
         return promotion.nodes
+
+
+def values_within(node: NodeProto) -> frozenset[str]:
+    """Returns the values that the subgraphs of a node are given and make themselves. No other graph that may be written
+    for the same node has one of them, so they tell a copy of such a subgraph from a new one."""
+    if not opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain)):
+        return frozenset()
+    return frozenset(name for _, _, graph in subgraphs(node) for name in values_of(graph))
+
+
+def values_of(graph: GraphProto) -> set[str]:
+    """Returns the inputs of a graph and what its nodes make."""
+    names = {value.name for value in graph.input}
+    names.update(name for node in graph.node for name in node.output)
+    names.discard("")
+    return names
+
+
+def _located(refuse: Refuse, moving: NodeProto, source: NodeProto, crossing: Crossing | None) -> Refuse:
+    """Returns a refusal that says where it happened: at which boundary, and to which node if it is a new one."""
+    within = f"what replaces it needs {moving.op_type}: " if moving.op_type != source.op_type else ""
+    boundary, direction = (crossing.boundary, crossing.direction) if crossing is not None else (refuse.boundary, "")
+    reason = f"{within}{refuse.reason}"
+    return Refuse(reason, refuse.remedy, unknown=refuse.unknown, boundary=boundary, direction=direction)
 
 
 def _fault(error: Exception, adapter: Adapter, node: NodeProto) -> InternalError:

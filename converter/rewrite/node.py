@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 import onnx
 from onnx import AttributeProto
 
-from onnx_convert.analysis.facts import nothing_known
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.attributes import KIND_NUMBERS, attribute_value
 from onnx_convert.model.graphs import name_of
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto, TypeProto
 
     from onnx_convert.analysis.facts import Facts
-    from onnx_convert.rewrite.scope import Scope
+    from onnx_convert.rewrite.draft import Draft
 
 
 T = TypeVar("T")
@@ -44,12 +43,15 @@ class Refuse(Exception):
     """Raised by an adapter: this node cannot cross with the same meaning.
 
     `unknown` says that a fact is missing which the caller of an enclosing function may know; the engine then expands
-    the function at its calls and asks again there. `boundary` is for a refusal that is not about crossing one: the
-    opset down to which the node could have been carried.
+    the function at its calls and asks again there. `boundary` and `direction` tell where the node was refused; without
+    a direction `boundary` is the opset down to which the node could have been carried.
     """
 
-    def __init__(self, reason: str, remedy: str = "", *, unknown: bool = False, boundary: int = 0) -> None:
+    def __init__(
+        self, reason: str, remedy: str = "", *, unknown: bool = False, boundary: int = 0, direction: str = ""
+    ) -> None:
         self.boundary = boundary
+        self.direction = direction
         self.reason = reason
         self.remedy = remedy
         self.unknown = unknown
@@ -59,11 +61,11 @@ class Refuse(Exception):
 class Value:
     """A value of the graph, by name. Its properties are what is known of it, None where nothing is."""
 
-    __slots__ = ("name", "scope")
+    __slots__ = ("_draft", "name")
 
-    def __init__(self, name: str, scope: Scope) -> None:
+    def __init__(self, name: str, draft: Draft) -> None:
         self.name = name
-        self.scope = scope
+        self._draft = draft
 
     def __repr__(self) -> str:
         return f"Value({self.name!r})"
@@ -71,7 +73,7 @@ class Value:
     @property
     def type(self) -> TypeProto | None:
         """Everything known of the type, as the message that ONNX uses."""
-        return self.scope.type_of(self.name)
+        return self._draft.type_of(self.name)
 
     @property
     def dtype(self) -> int | None:
@@ -100,23 +102,14 @@ class Value:
     @property
     def constant(self) -> numpy.ndarray[Any, Any] | None:
         """The elements, if they are the same at every run: an initializer, a Constant, or folded from such."""
-        return self.scope.constant(self.name)
+        return self._draft.constant(self.name)
 
     @property
     def producer(self) -> Node | None:
         """The node of the model that makes it, in its graph or one around it. None for an input, an initializer, and
-        what an adapter wrote. What becomes of a node that asks about its own values is nothing that others like it
-        could follow."""
-        scope = self.scope
-        scope.looked_around(self.name)
-        while scope.parent is not None and not scope.defines(self.name):
-            scope = scope.parent
-        proto = scope.producer(self.name)
-        return (
-            Node(proto, scope, scope.imports.get(opsets.canonical_domain(proto.domain), 0))
-            if proto is not None
-            else None
-        )
+        what an adapter wrote."""
+        found = self._draft.producer(self.name)
+        return Node(found.node, self._draft, found.opset) if found is not None else None
 
     @property
     def is_tensor(self) -> bool:
@@ -128,11 +121,11 @@ class Value:
 class Node:
     """The node that is being carried, at the opset that it stands at now."""
 
-    __slots__ = ("_attributes", "opset", "proto", "scope")
+    __slots__ = ("_attributes", "draft", "opset", "proto")
 
-    def __init__(self, proto: NodeProto, scope: Scope, opset: int) -> None:
+    def __init__(self, proto: NodeProto, draft: Draft, opset: int) -> None:
         self.proto = proto
-        self.scope = scope
+        self.draft = draft
         self.opset = opset
         self._attributes: dict[str, AttributeProto] | None = None
 
@@ -165,36 +158,30 @@ class Node:
     def optional_input(self, index: int) -> Value | None:
         """The value at an input, None if it is left out."""
         names = self.proto.input
-        return Value(names[index], self.scope) if index < len(names) and names[index] else None
+        return Value(names[index], self.draft) if index < len(names) and names[index] else None
 
     @property
     def inputs(self) -> list[Value | None]:
         """Every input in order, None for one that is left out."""
-        return [Value(name, self.scope) if name else None for name in self.proto.input]
+        return [Value(name, self.draft) if name else None for name in self.proto.input]
 
     def output(self, index: int = 0) -> Value:
         """The value at an output, whose type may be known from the model."""
-        return Value(self.proto.output[index], self.scope)
+        return Value(self.proto.output[index], self.draft)
 
     @property
     def in_function(self) -> bool:
         """Whether the node stands in a function body, which has no initializers."""
-        return self.scope.is_function
+        return self.draft.in_function
 
     @property
     def graph(self) -> GraphProto | FunctionProto:
-        """The graph or function body that the node stands in. What becomes of a node that looks there is nothing that
-        others like it could follow."""
-        self.scope.looked_around()
-        return self.scope.graph
+        """The graph or function body that the node stands in."""
+        return self.draft.graph()
 
     def within(self, attribute: str) -> Facts:
-        """The types of the values in a subgraph that the node holds."""
-        place = next(index for index, held in enumerate(self.proto.attribute) if held.name == attribute)
-        for index, other in enumerate(self.graph.node):
-            if other.op_type == self.operator and other.output == self.proto.output:
-                return self.scope.facts.child(index, place, 0, 0)
-        return nothing_known()
+        """Returns the types of the values in a subgraph that the node holds."""
+        return self.draft.types_within(self.proto, attribute)
 
     def uses_output(self, index: int) -> bool:
         """Whether an output is there and named."""
@@ -202,7 +189,7 @@ class Node:
 
     def is_read(self, index: int) -> bool:
         """Whether anybody uses an output. For one that nobody does, an adapter may return None."""
-        return self.uses_output(index) and self.scope.is_read(self.proto.output[index])
+        return self.uses_output(index) and self.draft.is_read(self.proto.output[index])
 
     # ---- facts that are needed
 
@@ -234,14 +221,7 @@ class Node:
     def _formal(self, index: int) -> str:
         formal = self.schema.inputs[min(index, len(self.schema.inputs) - 1)].name
         actual = self.proto.input[index] if index < len(self.proto.input) else ""
-        return f"{formal} ({actual!r})" if actual and self._is_of_the_model(actual) else formal
-
-    def _is_of_the_model(self, name: str) -> bool:
-        """Whether people find a value of that name in their model: it is none that an adapter made."""
-        scope: Scope | None = self.scope
-        while scope is not None and not scope.defines(name):
-            scope = scope.parent
-        return scope is not None
+        return f"{formal} ({actual!r})" if actual and self.draft.is_of_model(actual) else formal
 
     # ---- attributes
 
@@ -291,7 +271,7 @@ class Node:
 
     def tensor(self, name: str) -> numpy.ndarray[Any, Any]:
         """The elements of a TENSOR attribute that has to be there."""
-        return elements_of(self.scope.session.read(self.attr(name)))
+        return elements_of(self.draft.read(self.attr(name)))
 
     def axis(self, number: int, rank: int) -> int:
         """An axis counted from the front; a refusal if a value of the rank has no such axis."""

@@ -163,7 +163,7 @@ def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> P
         if not name:
             continue
         if dtype:
-            node.scope.declare(value.name, tensor_type(wider))
+            node.draft.state_type(value.name, tensor_type(wider))
             if by_sign and dtype == TensorProto.BOOL:
                 op.Greater(value, op.const(0, wider))
             else:
@@ -176,7 +176,9 @@ def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> P
     made.name = f"cast through {' and '.join(dict.fromkeys(through))}"
     for new in made.nodes:
         casting = signatures.signature_of(new.op_type, opset, opsets.canonical_domain(new.domain))
-        if new.op_type == "Cast" and (casting is None or legality.check(new, casting, opset, node.scope.type_str)):
+        if new.op_type == "Cast" and (
+            casting is None or legality.check(new, casting, opset, node.draft.type_str).finding is not None
+        ):
             return None
     return made
 
@@ -201,7 +203,7 @@ def _cast_in(
     op: Emitter, value: Value | None, variable: str, promoted: dict[str, tuple[int, int]], opset: int
 ) -> Value | None:
     dtype, wider = promoted.get(variable, (0, 0))
-    if value is None or not dtype or _dtype_of(op.scope.type_str(value.name)) != dtype:
+    if value is None or not dtype or _dtype_of(op.draft.type_str(value.name)) != dtype:
         return value
     return _cast(op, value, wider, opset)
 
@@ -213,7 +215,7 @@ def _cast(op: Emitter, value: Value, dtype: int, opset: int) -> Value:
     kind = tensor_type(dtype)
     if known is not None and known.tensor_type.HasField("shape"):
         kind.tensor_type.shape.CopyFrom(known.tensor_type.shape)
-    op.scope.declare(result.name, kind)
+    op.draft.state_type(result.name, kind)
     return result
 
 
@@ -228,11 +230,11 @@ def _still_wrong(
     for value in inputs:
         trial.input.append(value.name if value is not None else "")
         if value is not None:
-            types[value.name] = node.scope.type_str(value.name)
+            types[value.name] = node.draft.type_str(value.name)
     for index, name in enumerate(node.proto.output):
         _, wider = promoted.get(signature.formal_output(index).variable, (0, 0))
-        types[name] = f"tensor({dtype_name(wider)})" if wider else node.scope.type_str(name)
-    return legality.check(trial, signature, opset, lambda name: types.get(name, ""))
+        types[name] = f"tensor({dtype_name(wider)})" if wider else node.draft.type_str(name)
+    return legality.check(trial, signature, opset, lambda name: types.get(name, "")).finding
 
 
 def _rename(op: Emitter, old: str, new: str) -> None:

@@ -40,7 +40,7 @@ IFS: list[Row] = [
         "If of unknown shapes",
         11,
         10,
-        """(bool c, float[2,3] x, int64[?] s, int64[1] k) => (float[?] y) { f = If(c) <
+        """(bool c, float[2,3] x, int64[?] s, int64[?] k) => (float[?] y) { f = If(c) <
             then_branch = t () => (float[] a) { a = Reshape(x, k) },
             else_branch = e () => (float[] b) { b = Reshape(x, s) }> y = Reshape(f, k) }""",
         feeds={"s": [3, 2], "k": [-1]},

@@ -59,7 +59,7 @@ COORDINATES = ("half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 # The coordinates along an axis of unknown size, the weights, and the elements around them.
-WRITTEN = ["Expand", "NonZero", "Cast", "Cast", "Transpose", "Add", "Div", "Sub", "Sub", "Max", "Min", "Floor"]
+WRITTEN = ["Expand", "NonZero", "Cast", "Transpose", "Add", "Div", "Sub", "Sub", "Max", "Min", "Floor"]
 WRITTEN += ["Add", "Sub", "Mul", "Add", "Max", "Min", "Cast", "Gather"]
 
 # From opset 10 on back to it, and to opset 9, where nothing shrinks.

@@ -74,7 +74,7 @@ RUN_TIME: list[Row] = (
             "(float[N,3] x, int64[1] e) => (float[?,3] y) <int64[1] s = {0}, int64[1] a = {0}> "
             "{ y = Slice(x, s, e, a) }",
             into=[
-                *["Shape", "Slice", "Cast", "Cast", "Less", "Cast", "Mul", "Add", "Cast", "Min", "Max"],
+                *["Shape", "Slice", "Cast", "Less", "Cast", "Cast", "Mul", "Add", "Min", "Max"],
                 *["Cast", "Expand", "NonZero", "Squeeze", "Gather"],
             ],
             feeds={"e": [end]},

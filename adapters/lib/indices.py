@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where elements are: sizes, places along an axis, and places in a flat value, as numbers.
+"""Where elements are: places along an axis, and places in a flat value.
 
 Comparisons of integers are those of their difference with 0 in float, which is exact and there at every opset.
 """
@@ -10,14 +10,11 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy
-from onnx import TypeProto  # noqa: TID251  (the type of what a Loop carries)
 
-from onnx_convert.adapter import dtype_number
-from onnx_convert.adapters.shapes import (
-    BOOL,
+from onnx_convert.adapters.lib.bodies import tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, cast
+from onnx_convert.adapters.lib.shapes import (
     END,
-    FLOAT,
-    INT64,
     are_zero,
     count_up,
     known_size,
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
     from onnx_convert.adapter import Dim, Emitter, Value
 
-DOUBLE: Final = dtype_number("double")
 WRITTEN: Final = 1024  # elements that are written as a constant
 
 
@@ -41,43 +37,38 @@ WRITTEN: Final = 1024  # elements that are written as a constant
 
 
 def fixed(sizes: Sequence[Dim] | None) -> tuple[int, ...] | None:
-    """The sizes if all of them are known, None otherwise."""
+    """Returns the sizes if all of them are known, None otherwise."""
     if sizes is None or not all(isinstance(size, int) for size in sizes):
         return None
     return tuple(size for size in sizes if isinstance(size, int))
 
 
 def never_negative(indices: Value) -> bool:
-    """Whether indices are constants that all count from the beginning."""
+    """Returns whether indices are constants that all count from the front."""
     return indices.constant is not None and bool((indices.constant >= 0).all())
 
 
 # ---- scalars and vectors
 
 
-def wide(op: Emitter, integers: Value) -> Value:
-    """Integers as int64."""
-    return integers if integers.dtype == INT64 else op.Cast(integers, to=INT64)
-
-
 def vector(op: Emitter, one: Value) -> Value:
-    """A scalar, or a vector of one element, as such a vector."""
+    """Writes a scalar, or a vector of one element, as such a vector."""
     return one if one.rank == 1 else op.at(5).Reshape(one, op.const([1]))
 
 
 def scalar(op: Emitter, one: Value) -> Value:
-    """A vector of one element as a scalar."""
+    """Writes a vector of one element as a scalar."""
     return op.at(10).Squeeze(one, axes=[0])
 
 
 def flat(op: Emitter, x: Value) -> Value:
-    """All elements of a value, as a vector."""
+    """Writes all elements of a value, as a vector."""
     return x if x.rank == 1 else op.at(5).Reshape(x, op.const([-1]))
 
 
 def into(op: Emitter, x: Value, sizes: Sequence[Dim] | None, measured: Callable[[], Value]) -> Value:
-    """A value in another shape: a constant one if at most one size is not known and none is 0, else one that is
-    measured at run time."""
+    """Writes a value in another shape: a constant one if at most one size is not known and none is 0, else the one that
+    `measured` writes."""
     known = [size if isinstance(size, int) else -1 for size in sizes] if sizes is not None else [0]
     if 0 in known or known.count(-1) > 1:
         return reshape(op, x, measured())
@@ -85,49 +76,52 @@ def into(op: Emitter, x: Value, sizes: Sequence[Dim] | None, measured: Callable[
 
 
 def like(op: Emitter, y: Value, x: Value) -> Value:
-    """The elements of one value in the shape of another."""
-    return into(op, y, x.shape, lambda: op.Shape(x))
+    """Writes the elements of one value in the shape of another."""
+    return y if x.rank == y.rank == 1 else into(op, y, x.shape, lambda: op.Shape(x))
 
 
 def places(op: Emitter, x: Value, axis: int) -> Value:
-    """The vector 0, 1, 2, ... as long as an axis of a value, which may count from the end."""
+    """Writes the vector 0, 1, 2, ... as long as an axis of a value, which may count from the end."""
     size = known_size(x, axis)
     return op.const(range(size)) if size is not None else count_up(op, size_at(op, op.Shape(x), axis))
 
 
 def column(op: Emitter, numbers: Value) -> Value:
-    """A vector as a matrix of one column. Not by Unsqueeze: inference would take it for a shape, and fail where it is
-    added to another one."""
+    """Writes a vector as a matrix of one column.
+
+    Not by Unsqueeze: inference would take it for a shape, and fail where it is added to another one.
+    """
     known = numbers.constant
     return op.at(5).Reshape(numbers, op.const([-1, 1])) if known is None else op.const(known.reshape(-1, 1))
 
 
 def is_negative(op: Emitter, integers: Value) -> Value:
-    """Which integers are below 0, as booleans."""
+    """Writes which integers are below 0, as booleans."""
     return op.at(7).Less(op.Cast(integers, to=FLOAT), op.const(0, FLOAT))
 
 
 def from_the_start(op: Emitter, indices: Value, size: Value) -> Value:
-    """Indices, as int64, none of which counts from the end any more; `size` is a vector of one element, or has one for
-    each index along their last axis."""
+    """Writes indices as int64, none of which counts from the end any more; `size` is a vector of one element, or has
+    one for each index along their last axis."""
     if never_negative(indices):
-        return wide(op, indices)
+        return cast(op, indices, INT64)
     if indices.constant is not None and size.constant is not None:
         known = indices.constant.astype(numpy.int64)
         return op.const(known + size.constant * (known < 0))
-    return non_negative(op, wide(op, indices), size)
+    return non_negative(op, cast(op, indices, INT64), size)
 
 
 def loop(op: Emitter, count: Value, start: Value, step: Callable[..., tuple[Value, Value]]) -> Value:
-    """What a Loop makes in as many steps: `step` takes the number of the step and a vector of one element, which is
-    `start` at first, and returns what the next step takes, and an element of the vector that comes out."""
-    one = TypeProto(tensor_type=TypeProto.Tensor(elem_type=start.dtype))
-    one.tensor_type.shape.dim.add(dim_value=1)
+    """Writes a Loop of `count` steps, and returns the vector of what they make.
+
+    `step(op, number, state)` takes the number of the step and a vector of one element, `start` at first; it returns
+    what the next step takes, and an element of the vector.
+    """
 
     def build(inner: Emitter, number: Value, going: Value, state: Value) -> tuple[Value, ...]:
         return going, *step(inner, number, state)
 
-    body = op.graph("step", [INT64, BOOL, one], build)
+    body = op.graph("step", [INT64, BOOL, tensor_type(start.dtype or INT64, 1)], build)
     made = op.node("Loop", scalar(op, count), op.const(True, BOOL), start, outputs=2, body=body)[1]
     return op.at(10).Squeeze(made, axes=[1])
 
@@ -136,12 +130,12 @@ def loop(op: Emitter, count: Value, start: Value, step: Callable[..., tuple[Valu
 
 
 def at_least_one(op: Emitter, sizes: Value) -> Value:
-    """Sizes that may be divided by: 1 for a 0, where there is nothing to be found anyway."""
+    """Writes sizes that may be divided by: 1 for a 0, where there is nothing to be found anyway."""
     return op.at(7).Add(sizes, op.Cast(are_zero(op, sizes), to=INT64))
 
 
 def strides(op: Emitter, sizes: Value) -> Value:
-    """How far apart the neighbours along each axis are in a flat value with these sizes, as a vector."""
+    """Writes how far apart the neighbours along each axis are in a flat value with these sizes, as a vector."""
     known = sizes.constant
     if known is not None:
         return op.const([prod(max(size, 1) for size in known[axis + 1 :].tolist()) for axis in range(len(known))])
@@ -160,8 +154,8 @@ def strides(op: Emitter, sizes: Value) -> Value:
 
 
 def along_axis(op: Emitter, x: Value, indices: Value, axis: int) -> Value:
-    """The flat places in `x` of the elements that indices name along one axis, in the shape of the indices (flat if
-    no rank is known)."""
+    """Writes the flat places in `x` of the elements that indices name along one axis, in the shape of the indices (flat
+    if no rank is known)."""
     rank = x.rank if x.rank is not None else indices.rank
     shape = op.const(x.shape) if fixed(x.shape) is not None else op.Shape(x)
     if rank is None:

@@ -9,9 +9,9 @@ They are computed in double, the one dtype for that at every opset. All nodes ar
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import dtype_number
+from onnx_convert.adapters.lib.dtypes import DOUBLE, INT64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,30 +20,27 @@ if TYPE_CHECKING:
 
     Counts = Sequence[int | None]  # how often each axis is repeated; None: only the run tells
 
-DOUBLE: Final = dtype_number("double")
-INT64: Final = dtype_number("int64")
-
 
 # ---- what is known beforehand
 
 
 def same_shape(a: Value, b: Value) -> bool:
-    """Whether two values are known to have the same shape at every run."""
+    """Returns whether two values are known to have the same shape at every run."""
     return a.name == b.name or (a.shape is not None and a.shape == b.shape and None not in a.shape)
 
 
 def is_single(x: Value) -> bool:
-    """Whether a value is known to have one element, whatever its rank."""
+    """Returns whether a value is known to have one element, whatever its rank."""
     return x.shape is not None and all(dim == 1 for dim in x.shape)
 
 
 def padded(shape: Shape, rank: int) -> Shape:
-    """A shape with leading ones up to a rank."""
+    """Returns a shape with leading ones up to a rank."""
     return (1,) * (rank - len(shape)) + shape
 
 
 def repeats(own: Dim, others: Sequence[Dim]) -> int | None:
-    """How often an axis is repeated that meets axes of other lengths; None if only the run tells."""
+    """Returns how often an axis is repeated that meets axes of other lengths; None if only the run tells."""
     if all(dim == 1 or (dim == own and dim is not None) for dim in others):
         return 1
     if isinstance(own, int) and own != 1:
@@ -56,7 +53,7 @@ def repeats(own: Dim, others: Sequence[Dim]) -> int | None:
 
 
 def stretched(op: Emitter, *values: Value) -> list[Value]:
-    """The values, each repeated to the shape that they have in common."""
+    """Writes values, each repeated to the shape that they have in common."""
     known = [value.shape for value in values if value.shape is not None]
     counts: list[Counts]
     if len(known) == len(values):
@@ -75,7 +72,7 @@ def stretched(op: Emitter, *values: Value) -> list[Value]:
 
 
 def tiled(op: Emitter, x: Value, counts: Counts, own: Value | None = None, common: Value | None = None) -> Value:
-    """A value with its axes repeated; if a count is missing all are found from its own and the common shape."""
+    """Writes a value with its axes repeated; if a count is missing, all are found from its own and the common shape."""
     if all(count == 1 for count in counts):
         return x
     if own is None or common is None or None not in counts:
@@ -86,13 +83,13 @@ def tiled(op: Emitter, x: Value, counts: Counts, own: Value | None = None, commo
 
 
 def raise_to(op: Emitter, x: Value, rank: int) -> Value:
-    """A value of known rank with leading axes of length 1 up to a rank."""
+    """Writes a value of known rank with leading axes of length 1 up to a rank."""
     missing = rank - len(x.shape or ())
     return op.at(6).Unsqueeze(x, axes=list(range(missing))) if missing else x
 
 
 def raise_by(op: Emitter, x: Value, count: Value) -> Value:
-    """A value of any rank with as many leading axes of length 1 as the one element of a double vector says.
+    """Writes a value of any rank with as many leading axes of length 1 as the one element of a double vector says.
 
     A Gather does that for every shape; a Reshape would take a length of 0 for a copy of another one.
     """
@@ -101,12 +98,12 @@ def raise_by(op: Emitter, x: Value, count: Value) -> Value:
 
 
 def lengths(op: Emitter, x: Value) -> Value:
-    """The shape of a value, as a vector of double."""
+    """Writes the shape of a value, as a vector of double."""
     return _double(op, op.at(6).Shape(x))
 
 
 def rank_of(op: Emitter, x: Value) -> Value:
-    """The rank of a value, as a vector of one double."""
+    """Writes the rank of a value, as a vector of one double."""
     if x.rank is not None:
         return op.const([x.rank], DOUBLE)
     return lengths(op, op.at(6).Shape(x))
@@ -119,7 +116,7 @@ def _raised(op: Emitter, values: Sequence[Value]) -> list[Value]:
 
 
 def _common(op: Emitter, a: Value, b: Value) -> Value:
-    """The common shape of two shapes, in double: a, but b where a is 1."""
+    """Writes the common shape of two shapes, in double: a, but b where a is 1."""
     own = _double(op, a)
     difference = op.at(6).Sub(_double(op, b), own)
     return op.at(6).Add(own, op.at(6).Mul(_is_one(op, a), difference))

@@ -9,32 +9,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx import TypeProto  # noqa: TID251  (the type of what a subgraph takes)
-
-from onnx_convert.adapter import dtype_number
+from onnx_convert.adapters.lib.dtypes import FLOAT, INT64
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Dim, Emitter, Value
+    from onnx_convert.adapter import Emitter, Value
 
 END: Final = 2**31 - 1
-BOOL: Final = dtype_number("bool")
-INT64: Final = dtype_number("int64")
-FLOAT: Final = dtype_number("float")
-DOUBLE: Final = dtype_number("double")
 
 
 def part(op: Emitter, vector: Value, start: int, end: int = END) -> Value:
-    """Elements `start` to `end` of a 1-D value; negative numbers count from its end."""
+    """Writes a Slice of a 1-D value, from `start` up to `end`; negative numbers count from its end."""
     return op.at(9).Slice(vector, axes=[0], starts=[start], ends=[end])
 
 
 def product(op: Emitter, vector: Value) -> Value:
-    """The product of an int64 vector, as a vector of one element; 1 if it has none."""
+    """Writes the product of an int64 vector, as a vector of one element; 1 if it has none."""
     return op.at(10).ReduceProd(vector, axes=[0], keepdims=1)
 
 
 def three_dimensions(op: Emitter, shape: Value, axis: int) -> Value:
-    """The shape [product before the axis, the axis, product after it] of a given shape; axis is not -1."""
+    """Writes the shape [product before the axis, size at it, product after it] of a given shape; axis is not -1."""
     before = product(op, part(op, shape, 0, axis)) if axis else op.const([1])
     return op.Concat(before, part(op, shape, axis, axis + 1), product(op, part(op, shape, axis + 1)), axis=0)
 
@@ -43,12 +37,12 @@ def three_dimensions(op: Emitter, shape: Value, axis: int) -> Value:
 
 
 def never_empty(x: Value) -> bool:
-    """Whether all sizes of a value are known and none is 0."""
+    """Returns whether all sizes of a value are known and none is 0."""
     return x.shape is not None and all(isinstance(size, int) and size > 0 for size in x.shape)
 
 
 def shape_of(op: Emitter, x: Value) -> Value:
-    """The shape of a value, for another one to be given: a constant where at most one size is unknown and none is 0."""
+    """Writes the shape of a value, to be given to another one: a constant if at most one size is unknown and none 0."""
     sizes = [size if isinstance(size, int) else -1 for size in x.shape or ()]
     if sizes and sizes.count(-1) <= 1 and 0 not in sizes:
         return op.const(sizes)
@@ -56,7 +50,7 @@ def shape_of(op: Emitter, x: Value) -> Value:
 
 
 def reshape(op: Emitter, x: Value, shape: Value) -> Value:
-    """A value in a shape whose zeros are sizes: a plain Reshape would copy the input's size for a 0."""
+    """Writes a Reshape whose zeros are sizes: a plain one would copy the input's size for a 0."""
     sizes = shape.constant
     if (sizes is not None and sizes.all()) or never_empty(x):
         return op.at(13).Reshape(x, shape)
@@ -64,7 +58,7 @@ def reshape(op: Emitter, x: Value, shape: Value) -> Value:
 
 
 def ones_like(op: Emitter, vector: Value) -> Value:
-    """As many ones as an int64 vector has elements."""
+    """Writes as many ones as an int64 vector has elements."""
     length = vector.shape[0] if vector.shape else None
     if isinstance(length, int):
         return op.const([1] * length)
@@ -75,8 +69,11 @@ def ones_like(op: Emitter, vector: Value) -> Value:
 
 
 def collapse(op: Emitter, x: Value, tail: int) -> tuple[Value, Value]:
-    """A value with everything before its last `tail` dimensions made one dimension, so that its rank is tail + 1; and
-    the sizes of what was before them, for `restore`."""
+    """Makes one axis of all before the last `tail` axes of a value.
+
+    Returns it, of rank tail + 1, and the sizes of the axes that are gone, for `restore`: of [2, 3, 4, 5] and a tail of
+    1 the value as [24, 5], and [2, 3, 4].
+    """
     shape = op.Shape(x)
     before = part(op, shape, 0, -tail) if tail else shape
     target = product(op, before)
@@ -86,20 +83,22 @@ def collapse(op: Emitter, x: Value, tail: int) -> tuple[Value, Value]:
 
 
 def restore(op: Emitter, y: Value, before: Value) -> Value:
-    """A value whose first dimension stands for several, with these again."""
+    """Gives a value whose first axis stands for several the sizes of these again, as `collapse` returned them."""
     return reshape(op, y, op.at(4).Concat(before, part(op, op.Shape(y), 1), axis=0))
 
 
 def non_negative(op: Emitter, axes: Value, length: Value) -> Value:
-    """Integers below 0 plus the length, the others as they are; both of one dtype. Exact at every opset: the sign of an
-    integer outlives the Cast to float, in which alone Less compares below 9."""
+    """Adds a length to the integers that are below 0, and keeps the others; both have one dtype.
+
+    Exact at every opset: the sign of an integer outlives the Cast to float, in which alone Less compares below 9.
+    """
     dtype = axes.dtype or INT64
     sign = op.at(7).Less(op.Cast(axes, to=FLOAT), op.const(0, FLOAT))
     return op.at(7).Add(axes, op.at(7).Mul(op.Cast(sign, to=dtype), length))
 
 
 def positions(op: Emitter, vector: Value) -> Value:
-    """The indices [[0, 1, 2, ...]] of a vector, a matrix of one row."""
+    """Writes the indices [[0, 1, 2, ...]] of a vector, a matrix of one row."""
     length = vector.shape[0] if vector.shape else None
     if isinstance(length, int) and length:
         return op.const([list(range(length))])
@@ -107,7 +106,7 @@ def positions(op: Emitter, vector: Value) -> Value:
 
 
 def named(op: Emitter, axes: Value, dims: Value) -> Value:
-    """For each element of `dims` 1 if `axes` names it by its index, counted from the beginning or the end, else 0."""
+    """Writes 1 for each element of `dims` whose index `axes` names, from the front or the end, and 0 for the others."""
     row = positions(op, dims)
     length = row.shape[1] if row.shape else None
     if isinstance(length, int):
@@ -120,12 +119,12 @@ def named(op: Emitter, axes: Value, dims: Value) -> Value:
 
 
 def are_zero(op: Emitter, vector: Value) -> Value:
-    """Which elements of an int64 vector are 0, as booleans."""
+    """Writes which elements of an int64 vector are 0, as booleans."""
     return op.at(7).Equal(vector, op.const([0]))
 
 
 def chosen(op: Emitter, vector: Value, condition: Value) -> Value:
-    """The elements of a vector where a condition holds; not by Compress, which inference does not know below 11."""
+    """Writes the elements of a vector where a condition holds; not by Compress: inference does not know it below 11."""
     return op.at(10).Squeeze(op.at(10).Gather(vector, op.at(9).NonZero(condition)), axes=[0])
 
 
@@ -133,55 +132,33 @@ def chosen(op: Emitter, vector: Value, condition: Value) -> Value:
 
 
 def known_size(x: Value, axis: int) -> int | None:
-    """The size of a value at an axis, None if it is not known."""
+    """Returns the size of a value along an axis, None if it is not known."""
     size = x.shape[axis] if x.shape else None
     return size if isinstance(size, int) else None
 
 
 def size_along(op: Emitter, x: Value, axis: int) -> Value:
-    """The size of a value at an axis, as a vector of one element: a constant where it is known."""
+    """Writes the size of a value along an axis, as a vector of one element: a constant where it is known."""
     size = known_size(x, axis)
     return op.const([size]) if size is not None else size_at(op, op.Shape(x), axis)
 
 
 def size_at(op: Emitter, shape: Value, axis: int) -> Value:
-    """The size at an axis, negative ones counting from the end, as a vector of one element."""
+    """Writes one element of a shape, as a vector; a negative axis counts from the end."""
     return part(op, shape, axis, axis + 1 or END)
 
 
 def count_in_row(op: Emitter, length: Value) -> Value:
-    """The matrix of one row 0, 1, 2, ... of a length that is computed, itself a vector of one element."""
+    """Writes the matrix [[0, 1, 2, ...]] of so many columns; `length` is a vector of one element."""
     return op.at(9).NonZero(op.at(8).Expand(op.const([1]), length))
 
 
 def count_up(op: Emitter, length: Value) -> Value:
-    """The same as a vector."""
+    """Writes the vector 0, 1, 2, ... of so many elements; `length` is a vector of one element."""
     return op.at(10).Squeeze(count_in_row(op, length), axes=[0])
 
 
 def at_least_zero(op: Emitter, integers: Value) -> Value:
-    """int64 values, 0 for those below it. Exact at every opset, as `non_negative` is."""
+    """Writes int64 values with 0 for those below it. Exact at every opset and for each int64, as `non_negative` is."""
     positive = op.at(7).Greater(op.Cast(integers, to=FLOAT), op.const(0, FLOAT))
     return op.at(7).Mul(integers, op.Cast(positive, to=INT64))
-
-
-# ---- dtypes
-
-
-def cast(op: Emitter, x: Value, to: int) -> Value:
-    """A value in a dtype; itself if it is known to have it."""
-    return x if x.dtype == to else op.Cast(x, to=to)
-
-
-def working_dtype(*dtypes: int) -> int:
-    """The dtype to compute in: double if one of these is, else float, which float16 and bfloat16 become."""
-    return DOUBLE if DOUBLE in dtypes else FLOAT
-
-
-def tensor_type(dtype: int, *sizes: Dim) -> TypeProto:
-    """The type of a tensor with these dimensions, for an input of a subgraph; only numbers among them are stated."""
-    kind = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
-    kind.tensor_type.shape.SetInParent()
-    for size in sizes:
-        kind.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
-    return kind

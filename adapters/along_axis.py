@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Concat, Split, Compress, Flatten, Gather, OneHot: operators along one axis.
+"""Concat, Compress, Flatten, OneHot: operators along one axis.
 
 4: Concat: `axis` is required; below, its default is 1.
-11: `axis` may be negative, and so may the indices of Gather.
+11: `axis` may be negative.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.shapes import INT64, collapse, known_size, non_negative, restore, size_at
+from onnx_convert.adapters.lib.axes import from_the_front
+from onnx_convert.adapters.lib.shapes import collapse, restore
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
 
 @upgrade("Concat", at=4)
@@ -33,16 +34,6 @@ def concat_at_positive_axis(node: Node, op: Emitter) -> Value:
         return op.same(axis=axis + rank)
     flat, before = zip(*(collapse(op, value, -axis) for value in inputs), strict=True)
     return restore(op, op.same(*flat, axis=1), before[0])
-
-
-@downgrade("Split", at=11)
-def split_at_positive_axis(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
-    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one dimension."""
-    x, axis = node.input(0), node.attr("axis")
-    if axis >= 0 or x.rank is not None:
-        return _same(node, op, axis)
-    flat, before = collapse(op, x, -axis)
-    return tuple(restore(op, piece, before) for piece in op.sames(flat, axis=1))
 
 
 @downgrade("Compress", at=11)
@@ -66,43 +57,13 @@ def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
     return op.same(flat, axis=1)
 
 
-@downgrade("Gather", at=11)
-def gather_from_the_beginning(node: Node, op: Emitter) -> Value:
-    """Axis and indices count from the beginning; indices that are computed are corrected when they are."""
-    x, axis = node.input(0), node.attr("axis")
-    indices = _non_negative_indices(node, op, axis)
-    if axis >= 0:
-        return op.same(x, indices)
-    if x.rank is not None:
-        return op.same(x, indices, axis=axis + x.rank)
-    flat, before = collapse(op, x, -axis)
-    return restore(op, op.same(flat, indices, axis=1), before)
-
-
-def _non_negative_indices(node: Node, op: Emitter, axis: int) -> Value:
-    x, indices = node.input(0), node.input(1)
-    known, length = indices.constant, known_size(x, axis)
-    if known is not None and (known >= 0).all():
-        return indices
-    dtype = node.dtype(1)
-    if length is None:
-        size = op.at(10).Squeeze(size_at(op, op.Shape(x), axis), axes=[0])
-        return non_negative(op, indices, size if dtype == INT64 else op.Cast(size, to=dtype))
-    if known is not None:
-        return op.const(known + length * (known < 0), dtype)
-    return non_negative(op, indices, op.const(length, dtype))
-
-
 @downgrade("OneHot", at=11)
-def one_hot_at_positive_axis(node: Node, op: Emitter) -> Value:
+def one_hot_at_positive_axis(node: Node, op: Emitter) -> Outcome:
     """-1 always was the end; another negative axis counts from the end of the new rank."""
-    indices, axis = node.input(0), node.attr("axis")
+    axis, others = node.attr("axis"), node.inputs[1:]
     if axis >= -1:
         return op.same()
-    if indices.rank is not None:
-        return op.same(axis=axis + indices.rank + 1)
-    flat, before = collapse(op, indices, -axis - 1)
-    return restore(op, op.same(flat, *node.inputs[1:], axis=1), before)
+    return from_the_front(node, op, [axis], lambda x, axes: op.same(x, *others, axis=axes[0]), new=1)
 
 
 def _same(node: Node, op: Emitter, axis: int) -> Value:

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names the operators whose types onnx infers otherwise than their texts say, and says what is true of their outputs.
+
+An entry is *wrong* if inference says what is not so: then the shapes of the outputs are those that our own function
+finds, and what that does not know is unknown. Or inference is only *silent*: what our function finds is added. A test
+for each wrong entry shows onnx's fault, so that it goes when onnx mends it.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from onnx import TensorShapeProto, TypeProto
+
+from onnx_convert.analysis import operator_shapes
+from onnx_convert.analysis.propagation import Size, dims_of
+from onnx_convert.spec import opsets, signatures
+from onnx_convert.spec.types import MADE_UP, type_of_elements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container
+
+    from onnx import NodeProto
+
+    from onnx_convert.analysis.operator_shapes import Call, Dims
+    from onnx_convert.analysis.propagation import Vector
+
+ALWAYS: Final = range(1, 1000)
+
+
+def _any(_: NodeProto) -> bool:
+    return True
+
+
+def _rounds_up(node: NodeProto) -> bool:
+    return any(attribute.name == "ceil_mode" and attribute.i for attribute in node.attribute)
+
+
+def _lacks(name: str) -> Callable[[NodeProto], bool]:
+    return lambda node: all(attribute.name != name for attribute in node.attribute)
+
+
+class Entry(NamedTuple):
+    """What is true of the outputs of an operator at some of its versions. `may_be_wrong` says of which nodes."""
+
+    versions: Container[int]
+    shapes: Callable[[Call], list[Dims]]
+    wrong: bool = False
+    may_be_wrong: Callable[[NodeProto], bool] = _any
+
+
+_WRONG: Final = {
+    # a window that begins in the pads at the end is counted
+    "AveragePool": Entry(range(10, 22), operator_shapes.pool, True, _rounds_up),
+    "LpPool": Entry(range(18, 22), operator_shapes.pool, True, _rounds_up),
+    "MaxPool": Entry(range(10, 22), operator_shapes.pool, True, _rounds_up),
+    # `onesided` is taken to be 0 where it is left out
+    "STFT": Entry(ALWAYS, operator_shapes.stft, True, _lacks("onesided")),
+    # sizes that are not known are 0, and the last two outputs are scalars
+    "Attention": Entry(ALWAYS, operator_shapes.attention, True),
+    # the symbol of an axis stays, whatever is left of the axis
+    "Slice": Entry((10,), operator_shapes.slice_, True),
+    "DFT": Entry(ALWAYS, operator_shapes.dft, True),
+    # a label has the size that it has in the first operand, though another one stretches it
+    "Einsum": Entry(ALWAYS, operator_shapes.einsum, True),
+    # fails where `axes` is left out, for its body has no default of it
+    "MeanVarianceNormalization": Entry(ALWAYS, operator_shapes.as_input, True, _lacks("axes")),
+    # the grid has the rank of the matrices
+    "AffineGrid": Entry(ALWAYS, operator_shapes.affine_grid, True),
+}
+
+_SILENT: Final = {
+    "Reshape": Entry(ALWAYS, operator_shapes.reshape),
+    "Transpose": Entry(ALWAYS, operator_shapes.transpose),
+    "ConstantOfShape": Entry(ALWAYS, operator_shapes.constant_of_shape),
+    "Expand": Entry(ALWAYS, operator_shapes.expand),
+    "Tile": Entry(range(6, 1000), operator_shapes.tile),
+    "Slice": Entry(ALWAYS, operator_shapes.slice_),
+    "Unsqueeze": Entry(range(13, 1000), operator_shapes.unsqueeze),
+    "Squeeze": Entry(range(13, 1000), operator_shapes.squeeze),
+    "Pad": Entry(ALWAYS, operator_shapes.same_rank),
+    "Resize": Entry(ALWAYS, operator_shapes.same_rank),
+    "Upsample": Entry(ALWAYS, operator_shapes.same_rank),
+    "ReduceSum": Entry(range(13, 1000), operator_shapes.reduce),
+    **dict.fromkeys(
+        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd"
+        " ReduceSumSquare".split(),
+        Entry(range(18, 1000), operator_shapes.reduce),
+    ),
+}
+
+
+@lru_cache(maxsize=None)
+def entry_of(operator: str, domain: str, opset: int) -> Entry | None:
+    """Returns the entry for an operator at an opset, None if onnx's inference is to be believed."""
+    if domain != opsets.AI_ONNX:
+        return None
+    schema = opsets.schema_at(operator, opset, domain)
+    if schema is None:
+        return None
+    for table in (_WRONG, _SILENT):
+        entry = table.get(operator)
+        if entry is not None and schema.since_version in entry.versions:
+            return entry
+    return None
+
+
+def call_of(
+    node: NodeProto,
+    opset: int,
+    type_of: Callable[[str], TypeProto | None],
+    elements: Callable[[str], Vector | None],
+) -> Call:
+    """Returns what an entry is asked with."""
+    schema = opsets.schema_at(node.op_type, opset, opsets.canonical_domain(node.domain))
+    assert schema is not None
+    return operator_shapes.Call(node, schema.since_version, type_of, elements)
+
+
+def shapes_of(entry: Entry, call: Call) -> list[Dims]:
+    """Returns the dimensions of the outputs as the text of the operator gives them, None for an unknown rank."""
+    if any(attribute.ref_attr_name for attribute in call.node.attribute):
+        return [None] * call.outputs
+    try:
+        found = entry.shapes(call)
+    except (IndexError, TypeError, ValueError, ZeroDivisionError):  # the node is not valid, as others will say
+        found = []
+    return [*found, *[None] * (call.outputs - len(found))][: call.outputs]
+
+
+def dtype_of(node: NodeProto, index: int, opset: int, type_of: Callable[[str], TypeProto | None]) -> int:
+    """Returns the dtype of an output as the schema binds it to an input, 0 if it does not."""
+    rule = signatures.signature_of(node.op_type, opset, opsets.canonical_domain(node.domain))
+    if rule is None:
+        return 0
+    source = rule.source_of(index)
+    if 0 <= source < len(node.input) and (kind := type_of(node.input[source])) is not None:
+        return int(kind.tensor_type.elem_type)
+    formal = rule.formal_output(index)
+    only = type_of_elements(next(iter(formal.types))) if len(formal.types) == 1 else None
+    return only.tensor_type.elem_type if only is not None else 0
+
+
+def with_dims(kind: TypeProto, dims: Dims) -> TypeProto:
+    """Returns a tensor type of the same dtype with other dimensions."""
+    made = TypeProto(tensor_type=TypeProto.Tensor(elem_type=kind.tensor_type.elem_type))
+    if dims is not None:
+        made.tensor_type.shape.SetInParent()
+        made.tensor_type.shape.dim.extend(_dim(size) for size in dims)
+    return made
+
+
+def _dim(size: Size) -> TensorShapeProto.Dimension:
+    if isinstance(size, int):
+        return TensorShapeProto.Dimension(dim_value=size)
+    return TensorShapeProto.Dimension(dim_param=size) if size else TensorShapeProto.Dimension()
+
+
+def claims_more(found: Dims, true: Dims, made_up: Container[str]) -> bool:
+    """Tells whether inference says what is not known to be so: a rank, a number, or a symbol. `made_up` are the symbols
+    that inference made up for this very value."""
+    if found is None:
+        return False
+    if true is None or len(found) != len(true):
+        return True
+    return any(f is not None and f not in made_up and f != t for f, t in zip(found, true, strict=True))
+
+
+def combined(found: Dims, true: Dims) -> Dims:
+    """Returns all that two statements about one value say; where they contradict, what the second says."""
+    if found is None or true is None or len(found) != len(true):
+        return found if true is None else true
+    return [_clearer(f, t) for f, t in zip(found, true, strict=True)]
+
+
+def _clearer(found: Size, true: Size) -> Size:
+    if isinstance(true, int) or found is None:
+        return true
+    return found if true is None or isinstance(found, int) or true.startswith(MADE_UP) else true
+
+
+def of_node(
+    node: NodeProto,
+    opset: int,
+    found: dict[str, TypeProto],
+    type_of: Callable[[str], TypeProto | None],
+    elements: Callable[[str], Vector | None],
+) -> dict[str, TypeProto]:
+    """Returns the types of the outputs of a single node, of which `found` is what inference says."""
+    entry = entry_of(node.op_type, opsets.canonical_domain(node.domain), opset)
+    if entry is None or (entry.wrong and not entry.may_be_wrong(node)):
+        return found
+    corrected = dict(found)
+    for index, (name, dims) in enumerate(
+        zip(node.output, shapes_of(entry, call_of(node, opset, type_of, elements)), strict=True)
+    ):
+        if not name:
+            continue
+        kind = found.get(name)
+        if kind is None:
+            dtype = dtype_of(node, index, opset, type_of)
+            kind = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
+            if not dtype:
+                continue
+        if kind.HasField("tensor_type"):
+            corrected[name] = with_dims(kind, dims if entry.wrong else combined(dims, dims_of(kind)))
+    return corrected

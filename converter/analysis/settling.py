@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Has a view inferred until what is found agrees with `corrections`: so that no type derives from a wrong one.
+
+A node of which inference says what is not so is cut: in the view a node of no known operator takes its place, whose
+outputs have the types that our own function finds. Where inference is merely silent, the type is stated beside the
+node. Then all is inferred anew, since more may follow. Most models need no second round, and those without any of
+these operators not even a look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import onnx.shape_inference
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
+
+from onnx_convert.analysis import bindings, corrections
+from onnx_convert.analysis.facts import Facts
+from onnx_convert.analysis.propagation import Elements, Vector, dims_of
+from onnx_convert.model.graphs import captured, subgraphs
+from onnx_convert.spec import opsets
+from onnx_convert.spec.types import MADE_UP, is_vaguer, type_of_elements
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from onnx_convert.analysis.corrections import Entry
+    from onnx_convert.analysis.operator_shapes import Dims
+
+CUT: Final = "onnx_convert.cut"  # a domain and an operator that nobody knows
+_ROUNDS: Final = 8  # each of which settles at least the nodes that depend on none that is not settled
+
+
+@dataclass
+class Settled:
+    """What is known of a view's values: the inferred main graph; the values that nodes make which were cut; those of
+    the main graph of which the model states what is not so; and what onnx's inference says by itself, None where that
+    is the same, or nothing."""
+
+    graph: GraphProto
+    cut: set[str] = field(default_factory=set)
+    false: set[str] = field(default_factory=set)
+    raw: GraphProto | None = None
+
+
+def concerned(operators: Collection[tuple[str, str]], *imports: Mapping[str, int]) -> bool:
+    """Tells whether any operator (domain and name) is one of which inference is not believed at these opsets, or that
+    it does not know."""
+    return any(
+        not opsets.is_known(home) or corrections.entry_of(operator, home, versions.get(opsets.AI_ONNX, 0)) is not None
+        for versions in imports
+        for home, operator in ((opsets.canonical_domain(domain), operator) for domain, operator in operators)
+    )
+
+
+def settle(model: ModelProto, found: GraphProto | None, infer: Callable[[bytes], GraphProto]) -> Settled:
+    """Returns what is known of a view, which is spent. `found` is what inference says of it as it is, None if it fails;
+    `infer` is asked for the rest, and what it raises is passed on."""
+    desk, raw = _Desk(model), found
+    if found is None:
+        desk.cut_all()
+        found = infer(model.SerializeToString())
+    for _ in range(_ROUNDS):
+        if not desk.revise(found):
+            break
+        found = infer(model.SerializeToString())
+    else:
+        if desk.give_up(found):
+            found = infer(model.SerializeToString())
+    return Settled(found, desk.cut_values, desk.false, raw if raw is not found else None)
+
+
+class _Frame:
+    """A graph of a view, what inference found of it, and the graph around it. `place` is where it is held there: the
+    indices of the node, of the attribute, and of the graph in that."""
+
+    def __init__(self, graph: GraphProto, opset: int, parent: _Frame | None, place: tuple[int, int, int]) -> None:
+        self.graph = graph
+        self.opset = opset
+        self.parent = parent
+        self.place = place
+        self.facts = Facts(lambda: None)
+        self.elements = Elements(self._source, self.type_of, opset)
+        self._sources: dict[str, NodeProto | TensorProto | None] | None = None
+        self._statements: dict[str, ValueInfoProto] = {}
+        self.is_foreign = False  # whether it has nodes of operators that onnx does not know
+        self.is_alone = False  # whether such a node holds it: then nobody infers it
+        self.originals: dict[int, NodeProto] = {}  # of nodes that were cut, by the place
+
+    def look_at(self, found: GraphProto) -> None:
+        """Takes note of what inference found of the main graph; frames around this one come first."""
+        if self.parent is None:
+            self.facts = Facts(lambda: found, len(found.node))
+        else:
+            index, attribute, position = self.place
+            self.facts = self.parent.facts.child(index, attribute, position, len(self.graph.node))
+        outer = self.parent.elements.of if self.parent is not None else _nothing
+        self.elements = Elements(self._source, self.type_of, self.opset, outer)
+
+    def type_of(self, name: str) -> TypeProto | None:
+        """The type of a value that this graph can use."""
+        known = self.facts.type_of(name)
+        return self.parent.type_of(name) if known is None and self.parent is not None else known
+
+    def _source(self, name: str) -> NodeProto | TensorProto | None:
+        if self._sources is None:
+            self._sources = {tensor.name: tensor for tensor in self.graph.initializer}
+            for index, node in enumerate(self.graph.node):
+                self._sources.update(dict.fromkeys(node.output, self.originals.get(index, node)))
+        return self._sources.get(name)
+
+    def state(self, name: str, kind: TypeProto) -> None:
+        """States the type of a value in the view, instead of what was stated before."""
+        value = self._statement(name)
+        if value is None:
+            self.graph.value_info.append(ValueInfoProto(name=name, type=kind))
+            self._statements[name] = self.graph.value_info[-1]
+        else:
+            value.type.CopyFrom(kind)
+
+    def learn(self, name: str, kind: TypeProto) -> bool:
+        """States a type, unless as much is stated already; whether it does."""
+        before = self.stated(name)
+        if before is not None and not is_vaguer(before, kind) and before.WhichOneof("value"):
+            return False
+        self.state(name, kind)
+        return True
+
+    def stated(self, name: str) -> TypeProto | None:
+        """The type that the view states of a value."""
+        value = self._statement(name)
+        return value.type if value is not None else None
+
+    def _statement(self, name: str) -> ValueInfoProto | None:
+        if not self._statements:
+            for values in (self.graph.value_info, self.graph.output):
+                self._statements.update((value.name, value) for value in values)
+        return self._statements.get(name)
+
+
+def _alone(frame: _Frame, model: ModelProto) -> list[ValueInfoProto]:
+    """What inference finds of a graph that stands alone, but for what it captures."""
+    alone = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, graph=frame.graph)
+    for name in sorted(captured(frame.graph)):
+        kind = frame.parent.type_of(name) if frame.parent is not None else None
+        alone.graph.input.append(ValueInfoProto(name=name, type=kind))
+    try:
+        found = onnx.shape_inference.infer_shapes(alone, strict_mode=False, data_prop=True).graph
+    except Exception:  # C++ errors come as several unrelated types
+        return []
+    return [value for values in (found.value_info, found.output) for value in values if value.type.WhichOneof("value")]
+
+
+def _nothing(_: str) -> Vector | None:
+    return None
+
+
+@dataclass
+class _Site:
+    """A node that is looked at, and its place in the graph."""
+
+    frame: _Frame
+    index: int
+    node: NodeProto  # as it was
+    entry: Entry
+    cut: bool = False
+    said: dict[str, bytes] = field(default_factory=dict)  # what we stated of its outputs
+    claimed: dict[str, Dims] = field(default_factory=dict)  # what the model states of them
+
+
+class _Desk:
+    """The nodes of a view that have to be looked at."""
+
+    def __init__(self, model: ModelProto) -> None:
+        self.model = model
+        self.frames: list[_Frame] = []
+        self.sites: list[_Site] = []
+        self.false: set[str] = set()
+        self.cut_values: set[str] = set()
+        self.imports = {opsets.canonical_domain(entry.domain): entry.version for entry in model.opset_import}
+        self.is_foreign = False  # whether any node is of an operator that onnx does not know
+        opset = self.imports.get(opsets.AI_ONNX, 0)
+        self._walk(model.graph, opset, None, (0, 0, 0))
+        for function in model.functions:
+            self._cut_in_function(function.node, function)
+
+    def _walk(self, graph: GraphProto, opset: int, parent: _Frame | None, place: tuple[int, int, int]) -> _Frame:
+        frame = _Frame(graph, opset, parent, place)
+        self.frames.append(frame)
+        entries: dict[tuple[str, str], tuple[Entry | None, bool]] = {}
+        for index, node in enumerate(graph.node):
+            operator = node.domain, node.op_type
+            if operator not in entries:
+                domain = opsets.canonical_domain(node.domain)
+                entries[operator] = (
+                    corrections.entry_of(node.op_type, domain, opset),
+                    opsets.may_hold_graphs(node.op_type, domain),
+                )
+                if not opsets.is_known(domain):
+                    self.is_foreign = frame.is_foreign = True
+            entry, holds = entries[operator]
+            if entry is not None and (not entry.wrong or entry.may_be_wrong(node)):
+                self.sites.append(_Site(frame, index, node, entry))
+            if holds:
+                unknown = not opsets.is_known(opsets.canonical_domain(node.domain))
+                for attribute, position, inner in subgraphs(node):
+                    child = self._walk(inner, opset, frame, (index, attribute, position))
+                    child.is_alone = unknown
+        return frame
+
+    def _cut_in_function(self, nodes: Iterable[NodeProto], function: object) -> None:
+        """Cuts what may be wrong in a function, of which each call has its own types: there it is unknown."""
+        imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}  # type: ignore[attr-defined]
+        before = len(self.cut_values)
+        for node in nodes:
+            domain = opsets.canonical_domain(node.domain)
+            entry = corrections.entry_of(node.op_type, domain, imports.get(domain, 0))
+            if entry is not None and entry.wrong and entry.may_be_wrong(node):
+                self.cut_values.update(node.output)
+                _blank(node)
+            for _, _, inner in subgraphs(node):
+                self._cut_in_function(inner.node, function)
+        if len(self.cut_values) > before:
+            _import_cut(function.opset_import)  # type: ignore[attr-defined]
+
+    def cut_all(self) -> None:
+        """Cuts all nodes of which inference may say what is not so; what the model states of them is kept."""
+        for site in self.sites:
+            if site.entry.wrong:
+                self._cut(site)
+
+    def give_up(self, found: GraphProto) -> bool:
+        """Cuts what is still not settled, without saying anything of its outputs; whether there was anything."""
+        for frame in self.frames:
+            frame.look_at(found)
+        changed = False
+        for site in self.sites:
+            if not site.entry.wrong or not self._revise(site, dry=True):
+                continue
+            changed = True
+            self._cut(site)
+            for name in site.node.output:
+                if name:
+                    kind = site.frame.type_of(name) or TypeProto()
+                    self._state(site, name, corrections.with_dims(kind, None))
+        return changed
+
+    def revise(self, found: GraphProto) -> bool:
+        """Goes through all nodes with what inference found of their inputs; whether anything is stated that it did
+        not know."""
+        for frame in self.frames:
+            frame.look_at(found)
+        news = [self._revise(site) for site in self.sites]
+        if self.is_foreign:
+            news += [self._look_aside(frame) for frame in self.frames]
+        return any(news)
+
+    def _look_aside(self, frame: _Frame) -> bool:
+        """States what inference does not look for: dtypes behind operators that it does not know, and the types in
+        the graphs that those hold; whether anything is new."""
+        changed = False
+        if frame.is_alone:
+            for value in _alone(frame, self.model):
+                changed |= frame.learn(value.name, value.type)
+        if frame.is_foreign:
+            for name, kind in bindings.dtypes(frame.graph, self.imports, frame.type_of).items():
+                known = type_of_elements(kind)
+                changed |= known is not None and frame.learn(name, known)
+        return changed
+
+    def _revise(self, site: _Site, *, dry: bool = False) -> bool:
+        frame, node, entry = site.frame, site.node, site.entry
+        kinds = [frame.type_of(name) if name else None for name in node.output]
+        names = zip(node.output, kinds, strict=True)
+        if not entry.wrong and all(_is_full(kind) and frame.stated(name) is None for name, kind in names):
+            return False
+        call = corrections.call_of(node, frame.opset, frame.type_of, frame.elements.of)
+        shapes = corrections.shapes_of(entry, call)
+        if entry.wrong and not site.cut:
+            used = {size for name in node.input if name for size in dims_of(frame.type_of(name)) or ()}
+            for kind, true in zip(kinds, shapes, strict=True):
+                dims = dims_of(kind)
+                own = {size for size in dims or () if isinstance(size, str) and size.startswith(MADE_UP)} - used
+                if kind is not None and corrections.claims_more(dims, true, own):
+                    if dry:
+                        return True
+                    self._cut(site)
+                    break
+        changed = False
+        for index, (name, kind, true) in enumerate(zip(node.output, kinds, shapes, strict=True)):
+            if name and self._tell(site, index, kind, true, dry=dry):
+                changed = True
+        return changed
+
+    def _tell(self, site: _Site, index: int, kind: TypeProto | None, true: Dims, *, dry: bool) -> bool:
+        """States what is known of an output, unless that is no more than what was found; whether it does."""
+        frame, name = site.frame, site.node.output[index]
+        dtype = kind.tensor_type.elem_type if kind is not None else 0
+        dtype = dtype or corrections.dtype_of(site.node, index, frame.opset, frame.type_of)
+        if not dtype or (kind is not None and not kind.HasField("tensor_type")):
+            return False
+        dims = dims_of(kind)
+        if name not in site.claimed:
+            site.claimed[name] = dims_of(frame.stated(name))
+        claimed = site.claimed[name]
+        if _contradicts(claimed, true):
+            if frame.parent is None:
+                self.false.add(name)
+            claimed = dims = None
+        if site.cut:
+            wanted = corrections.combined(_without_symbols(claimed, true), true)
+        else:
+            wanted = corrections.combined(true, dims)
+        made = corrections.with_dims(TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype)), wanted)
+        data = made.SerializeToString()
+        if site.said.get(name) == data or (not site.cut and not _says_more(wanted, dims_of(kind))):
+            return False
+        if not dry:
+            self._state(site, name, made)
+        return True
+
+    def _state(self, site: _Site, name: str, kind: TypeProto) -> None:
+        site.said[name] = kind.SerializeToString()
+        if kind.tensor_type.elem_type:
+            site.frame.state(name, kind)
+
+    def _cut(self, site: _Site) -> None:
+        if site.cut:
+            return
+        site.cut = True
+        self.cut_values.update(site.node.output)
+        original = NodeProto()
+        original.CopyFrom(site.node)
+        held = site.frame.graph.node[site.index]
+        site.node = site.frame.originals[site.index] = original
+        _blank(held)
+        _import_cut(self.model.opset_import)
+
+
+def _blank(node: NodeProto) -> None:
+    """Makes a node one of which inference says nothing."""
+    node.op_type, node.domain = "Cut", CUT
+    del node.attribute[:]
+
+
+def _import_cut(imports: object) -> None:
+    if all(entry.domain != CUT for entry in imports):  # type: ignore[attr-defined]
+        imports.add(domain=CUT, version=1)  # type: ignore[attr-defined]
+
+
+def _is_full(kind: TypeProto | None) -> bool:
+    """Whether each dimension is a number or a symbol of the model's own."""
+    dims = dims_of(kind)
+    return dims is not None and all(
+        isinstance(size, int) or (size is not None and not size.startswith(MADE_UP)) for size in dims
+    )
+
+
+def _contradicts(stated: Dims, true: Dims) -> bool:
+    if stated is None or true is None:
+        return False
+    if len(stated) != len(true):
+        return True
+    return any(isinstance(s, int) and isinstance(t, int) and s != t for s, t in zip(stated, true, strict=True))
+
+
+def _without_symbols(claimed: Dims, true: Dims) -> Dims:
+    """What the model states of a node that was cut: symbols may come from the very inference that is wrong."""
+    if claimed is None or true is None:
+        return claimed
+    return [size if isinstance(size, int) else None for size in claimed]
+
+
+def _says_more(wanted: Dims, dims: Dims) -> bool:
+    if wanted is None:
+        return False
+    if dims is None or len(dims) != len(wanted):
+        return True
+    return any(
+        w != d and (d is None or isinstance(w, int) or (d.startswith(MADE_UP) and w is not None))
+        for w, d in zip(wanted, dims, strict=True)
+        if not isinstance(d, int)
+    )

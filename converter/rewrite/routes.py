@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens to every node of one operator that stands at one opset: found out once an operator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx_convert.rewrite import registry
+from onnx_convert.spec import opsets, signatures
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    from onnx_convert.rewrite.registry import Crossing
+    from onnx_convert.spec.signatures import Signature
+
+
+class Route(NamedTuple):
+    """The way of a node to the target: over the boundary `crossing`, or to be judged by the signature at `stop`.
+
+    `as_written` says that the signature is also that of the opset which the node is written for, `narrower` that it
+    takes fewer types.
+    """
+
+    stop: int | None = None  # the target's opset of the domain, None if nodes of the operator stay at their own
+    crossing: Crossing | None = None
+    signature: Signature | None = None
+    as_written: bool = False
+    narrower: bool = False
+    may_hold_graphs: bool = False
+    infers: bool = True  # whether inference finds the types of its outputs at the target
+    is_plain: bool = False  # whether nothing has to be done about a new node but to put it into its graph
+    is_unknown: bool = False  # the model's opset has no such operator
+    is_undecided: bool = False  # onnx does not define the domain, and no adapter has a word about the operator
+    is_judged: bool = False  # whether a node of the source is judged although it crosses nothing
+    stays: bool = False  # whether a node of the source need not even be looked at
+
+
+class Routes:
+    """The routes of one conversion. `functions` are domain and name of each function of the model."""
+
+    def __init__(self, target: Mapping[str, int], functions: Collection[tuple[str, str]]) -> None:
+        self._target = target
+        self._functions = functions
+        self._found: dict[tuple[str, str, int], Route] = {}
+
+    def of(self, domain: str, operator: str, opset: int) -> Route:
+        """Returns the route of the nodes of an operator that are written for an opset of its domain."""
+        key = (domain, operator, opset)
+        route = self._found.get(key)
+        if route is None:
+            route = self._found[key] = self._find(domain, operator, opset)
+        return route
+
+    def at_target(self, domain: str, operator: str) -> Route:
+        """Returns the route of the nodes of an operator that have come to the target."""
+        return self.of(domain, operator, self._target.get(domain, 0))
+
+    def _find(self, domain: str, operator: str, opset: int) -> Route:
+        stop = self._target.get(domain)
+        if stop is None or (domain, operator) in self._functions:
+            return Route(may_hold_graphs=True)
+        known = opsets.is_known(domain)
+        lacks_schema = known and opsets.schema_at(operator, opset, domain) is None
+        crossing = registry.route(domain, operator, opset, stop)
+        signature = signatures.signature_of(operator, stop, domain)
+        infers = signature is None or signature.infers
+        may_hold_graphs = opsets.may_hold_graphs(operator, domain)
+        downhill = stop < opset and bool(registry.crossings(domain, operator, opset, stop))
+        route = Route(
+            stop=stop,
+            crossing=crossing,
+            signature=signature,
+            as_written=signature is not None and signature == signatures.signature_of(operator, opset, domain),
+            narrower=stop < opset and signatures.is_narrower(operator, opset, stop, domain),
+            may_hold_graphs=may_hold_graphs,
+            infers=infers,
+            is_plain=domain == opsets.AI_ONNX and infers and not may_hold_graphs,
+            is_unknown=lacks_schema and not registry.is_experimental(operator, domain),
+            is_undecided=not known and opset != stop and not registry.has_operator(operator, domain),
+            is_judged=downhill and crossing is None and signature is not None,
+        )
+        looked_at = crossing or route.is_judged or route.may_hold_graphs or route.is_unknown or route.is_undecided
+        return route._replace(stays=not looked_at)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Validates a source at its own opset, before anything trusts it."""
