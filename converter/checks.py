@@ -107,6 +107,10 @@ class _Source:
         """What is wrong with it."""
         return judge(self._look, settles=self._settles)[0]
 
+    def faults(self) -> list[str]:
+        """What is wrong with it, whatever is claimed."""
+        return _settle(claims.without(self._look().serialised()), None)[0]
+
     def type_of(self, name: str) -> TypeProto | None:
         """The type of a value as it follows from the operators, whatever is claimed."""
         if self._facts is None:
@@ -143,6 +147,8 @@ def _dispute(
             report.warnings.append(f"stated types contradict the model and are left out: {left[0]}")
             left, again = judge(look, settles=settles)
         settled = again
+    if (faults := source.faults()) and not any(_same_as_before(finding, faults) for finding in left):
+        raise InvalidModelError(f"does not pass onnx's own check: {faults[0]}", where=report.source)
     ours = []
     for finding in left:
         if _same_as_before(finding, before):
