@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from onnx import TensorProto
 
-FREE: Final = 1 << 20  # elements of a new constant that need no explanation
+FREE: Final = 1 << 22  # elements of a new constant that need no explanation: a transform of 1000 points has 2 million
 
 
 class Names:
@@ -70,7 +70,7 @@ class Session:
         return self._read_names
 
     def takes(self, elements: int) -> bool:
-        """Whether a new constant of so many elements is in proportion to the model: at most 1 Mi, or 16 times all
+        """Whether a new constant of so many elements is in proportion to the model: at most 4 Mi, or 16 times all
         tensors that it has."""
         if elements <= FREE:
             return True
