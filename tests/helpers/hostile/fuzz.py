@@ -1,8 +1,7 @@
-#!/usr/bin/env python
 # SPDX-License-Identifier: Apache-2.0
 """Converts hostile models in child processes that may die, and counts what comes of it.
 
-usage: fuzz.py [--count N] [--seed S] [--kinds nodes,fields] [--processes P] [--show]
+usage: python tests/helpers/hostile/fuzz.py [--count N] [--seed S] [--kinds nodes,fields] [--processes P] [--show]
 
 Anything but a converted model, a refusal or an invalid model is a failure: a crash of the process, an error that is a
 bug of ours (70), more than 15 seconds, more than 4 GB of address space. Each failure is printed with what makes it
@@ -22,8 +21,10 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-import mutations
+if __name__ == "__main__":  # a script's own folder is on the path, its parent is not
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from hostile import mutations
 
 SECONDS = 15
 MEMORY = 4 << 30

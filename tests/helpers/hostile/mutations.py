@@ -3,12 +3,8 @@
 
 from __future__ import annotations
 
-import importlib
 import random
-import sys
-from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +12,8 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from onnx import ModelProto, TensorProto
 
+from boundaries import tables
 from onnx_convert.model.wire import BYTES, Memory, WireError, records, varint
-
-sys.path.insert(0, str(Path(__file__).parent.parent))
 
 NUMBERS = (0, 1, -1, 2, -2, 7, 99, -99, 2**31 - 1, 2**31, -(2**31), 2**32, 10**12, 2**62, 2**63 - 1, -(2**63))
 DIMS = (0, 1, -1, -5, 3, 1000, 10**7, 2**31, 2**40, 2**62, 2**63 - 1)
@@ -29,7 +24,7 @@ TEXTS = ("", "x", "\0", "../x", "NOTSET", "a" * 3000, "no such thing")
 def corpus() -> tuple[tuple[str, bytes, tuple[bytes, ...]], ...]:
     """The small models of the rows of all tables, by name, and tensors that may be fed to them."""
     found = []
-    for row in _rows():
+    for row in tables.rows():
         if row.source <= onnx.defs.onnx_opset_version():
             feeds = []
             for value in row.model.graph.input:
@@ -38,17 +33,6 @@ def corpus() -> tuple[tuple[str, bytes, tuple[bytes, ...]], ...]:
                 feeds.append(b"" if array is None else onnx.numpy_helper.from_array(array).SerializeToString())
             found.append((str(row), row.model.SerializeToString(), tuple(feeds)))
     return tuple(found)
-
-
-def _rows() -> Iterator[Any]:
-    """All rows of the tables, wherever they lie."""
-    tests = Path(__file__).parent.parent
-    for folder in ("boundaries", "adapters"):
-        for path in sorted((tests / folder).rglob("*.py")):
-            if path.stem.startswith("test_") or "ROWS" not in path.read_text(encoding="utf-8"):
-                continue
-            module = importlib.import_module(".".join(path.relative_to(tests).with_suffix("").parts))
-            yield from getattr(module, "ROWS", ())
 
 
 def _array(given: Any, dtype: int) -> np.ndarray | None:

@@ -143,7 +143,7 @@ def test_ai_onnx_ml_stays_on_the_way_up_unless_it_is_asked_for() -> None:
 
 def test_the_help_and_the_readme_say_so() -> None:
     assert "ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own." in run("--help")[1]
-    readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     assert "ai.onnx.ml goes down with ai.onnx, and up only by a `--to` of its own" in readme
 
 
