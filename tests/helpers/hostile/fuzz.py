@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Converts hostile models in child processes that may die, and counts what comes of it.
 
-usage: fuzz.py [--count N] [--seed S] [--kinds nodes,fields] [--processes P] [--show]
+usage: python tests/helpers/hostile/fuzz.py [--count N] [--seed S] [--kinds nodes,fields] [--processes P] [--show]
 
 Anything but a converted model, a refusal or an invalid model is a failure: a crash of the process, an error that is a
 bug of ours (70), more than 15 seconds, more than 4 GB of address space. Each failure is printed with what makes it
@@ -22,8 +22,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
-import mutations
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from hostile import mutations
 
 SECONDS = 15
 MEMORY = 4 << 30
@@ -120,7 +120,9 @@ def main() -> int:
         counts: Counter[str] = Counter()
         slowest = 0.0
         for first in range(given.first, given.first + each, 500):
-            for number, told, seconds in run(kind, given.seed, list(range(first, min(first + 500, given.first + each)))):
+            for number, told, seconds in run(
+                kind, given.seed, list(range(first, min(first + 500, given.first + each)))
+            ):
                 counts[told.split()[0]] += 1
                 slowest = max(slowest, seconds)
                 if is_failure(told):
