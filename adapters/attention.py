@@ -114,11 +114,7 @@ def _positions(node: Node, numbers: Numbers) -> Number:
     differ."""
     op, count = numbers.op, _size(numbers, node.input(QUERY), -2)
     line = _up_to(numbers, count)
-    own = (
-        line.reshaped([-1, 1])
-        if line.known is not None
-        else numbers.of(op.Unsqueeze(line.value, op.const([1])), 0, END)
-    )
+    own = line.along(0, 2) if line.known is not None else numbers.of(op.Unsqueeze(line.value, op.const([1])), 0, END)
     past, lengths = node.optional_input(PAST), node.optional_input(LENGTHS)
     if past is not None:
         return own + _size(numbers, past, -2)
@@ -127,7 +123,7 @@ def _positions(node: Node, numbers: Numbers) -> Number:
 
 def _by_member(numbers: Numbers, lengths: Value) -> Number:
     """Returns one number for each member of the batch. Not by Unsqueeze: inference takes what it makes for a shape."""
-    return numbers.of(lengths).reshaped([-1, 1, 1, 1])
+    return numbers.of(lengths).along(0, 4)
 
 
 # ---- masks

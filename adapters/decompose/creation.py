@@ -109,8 +109,8 @@ def count_and_scale(node: Node, op: Emitter) -> Value:
     start, limit, step = (numbers.of(value) for value in given)
     small = step.known is not None and abs(step.number) < _SMALL
     count = _exact_count(start, limit, step) if dtype == INT64 and not small else _count(start, limit, step, dtype)
-    first = start if is_integer(dtype) else numbers.to(DOUBLE).of(start)  # where no product overflows
-    return cast(op, first.range(numbers.to(INT64).one(count), step).value, dtype)
+    begin = start if is_integer(dtype) else numbers.to(DOUBLE).of(start)  # where no product overflows
+    return cast(op, begin.range(numbers.to(INT64).one(count), step).value, dtype)
 
 
 def _count(start: Number, limit: Number, step: Number, dtype: int) -> Value:

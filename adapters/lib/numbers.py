@@ -39,16 +39,8 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _HELD: Final[dict[int, Any]] = {INT64: object, FLOAT: numpy.float32, DOUBLE: numpy.float64}  # object: ints of Python
-_OPSETS: Final = {
-    "Abs": 6,
-    "Exp": 6,
-    "Log": 6,
-    "Ceil": 6,
-    "Floor": 6,
-    "Max": 8,
-    "Min": 8,
-    "Relu": 6,
-}  # that a node is written for; the others: 7
+# The opsets that nodes are written for; the others: 7.
+_OPSETS: Final = {**dict.fromkeys(("Abs", "Ceil", "Exp", "Floor", "Log", "Relu"), 6), "Max": 8, "Min": 8}
 
 
 class Numbers:
@@ -419,12 +411,6 @@ class Number:
             return self
         made = numbers.once(lambda: product(numbers.op, value), "product", value.name)
         return replace(self, computed=made, low=0 if self.low >= 0 else -inf, high=inf, single=True)
-
-    def reshaped(self, shape: list[int]) -> Number:
-        """Returns a vector in another shape, such as [-1, 1] for a column."""
-        if self.computed is None or len(shape) == 1:
-            return self if self.computed is not None else self.numbers.of(numpy.asarray(self.known).reshape(shape))
-        return replace(self, computed=self.numbers.op.at(5).Reshape(self.computed, self.numbers.op.const(shape)))
 
     def row_sums(self) -> Number:
         """Returns the sum of each row of a matrix, in a column."""

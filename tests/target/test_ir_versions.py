@@ -129,9 +129,9 @@ def test_initializers_that_are_inputs_stay_the_only_ones() -> None:
     assert initializers_and_inputs(converted) == (["w"], ["x", "w"])
 
 
-def test_inputs_stay_inputs_on_the_way_up() -> None:
+def test_inputs_stay_inputs_on_the_way_up_where_that_is_asked() -> None:
     source = model("(float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> { y = Add (x, w) }", 8)
-    converted = onnx_convert.convert(source, to=13).model
+    converted = onnx_convert.convert(source, to=13, keep_initializer_inputs=True).model
     assert converted.ir_version == 7
     assert initializers_and_inputs(converted) == (["w"], ["x", "w"])
 
