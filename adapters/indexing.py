@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.axes import from_the_front
-from onnx_convert.adapters.lib.shapes import collapse, restore
+from onnx_convert.adapters.lib.dtypes import INT64, cast
+from onnx_convert.adapters.lib.indices import from_the_start, vector
+from onnx_convert.adapters.lib.shapes import END, collapse, restore
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
@@ -31,8 +33,14 @@ def compress_at_positive_axis(node: Node, op: Emitter) -> Value:
 
 @downgrade("OneHot", at=11)
 def one_hot_at_positive_axis(node: Node, op: Emitter) -> Outcome:
-    """-1 always was the end; another negative axis counts from the end of the new rank."""
-    axis, others = node.attr("axis"), node.inputs[1:]
+    """-1 always was the end; another negative axis counts from the end of the new rank. Runtimes have always counted
+    negative indices from the end, but onnx takes no constant ones."""
+    axis, indices, others = node.attr("axis"), node.input(0), node.inputs[1:]
+    if indices.constant is not None and (indices.constant < 0).any():
+        # What lies before the first class, too, which is moved far behind the last.
+        within = from_the_start(op, indices, vector(op, cast(op, node.input(1), INT64)))
+        counted = from_the_start(op, within, op.const([END]))
+        return op.same(counted, *others, axis=axis if axis >= -1 else node.axis(axis, node.rank(0) + 1))
     if axis >= -1:
         return op.same()
     return from_the_front(node, op, [axis], lambda x, axes: op.same(x, *others, axis=axes[0]), new=1)

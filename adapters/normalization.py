@@ -163,6 +163,8 @@ def _has_statistics(node: Node) -> bool:
 def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None, ...]:
     """The node on the features in one dimension."""
     x, (scale, *others) = node.input(0), (node.input(index) for index in range(1, 5))
+    if any(_is_by_channel(value, x) for value in (scale, *others)):
+        node.refuse("spatial is 0, yet there is not one statistic for each feature", "set spatial to 1 if it is meant")
     flat = [op.Reshape(value, op.const([-1])) if value.rank != 1 else value for value in (scale, *others)]
     y, *statistics = op.sames(op.at(9).Flatten(x, axis=1), *flat, drop=("spatial",), **attributes)
     features = scale.shape if scale.shape and all(isinstance(size, int) and size for size in scale.shape) else None
@@ -172,6 +174,15 @@ def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None
         feature = op.Shape(scale) if features is None else op.const(features)
         values.append(op.Reshape(value, feature) if node.uses_output(index) else None)
     return tuple(values)
+
+
+def _is_by_channel(statistic: Value, x: Value) -> bool:
+    """Returns whether a statistic is known not to have the shape of a member of the batch."""
+    if statistic.shape is None or x.shape is None:
+        return False
+    pairs = list(zip(statistic.shape, x.shape[1:], strict=False))
+    clash = any(isinstance(one, int) and isinstance(other, int) and one != other for one, other in pairs)
+    return clash or len(statistic.shape) != len(x.shape) - 1
 
 
 def _with_channels(node: Node, op: Emitter) -> tuple[Value, list[int]]:

@@ -50,6 +50,8 @@ def stand_axis_as_channel(node: Node, op: Emitter) -> Value:
     if x.shape is None or slope.shape is None:
         return _of_unknown_rank(op, x, slope)
     rank, lead = len(x.shape), len(x.shape) - len(slope.shape)
+    if lead < 0:
+        node.refuse("the slope has more axes than X, to which it is stretched", "the model is not valid: reshape it")
     about = [axis for axis, dim in enumerate(padded(slope.shape, rank)) if dim != 1]
     outer = [axis for axis in range(rank - lead) if axis + lead < about[0] or axis + lead > about[-1] == about[0]]
     inner = op.Squeeze(slope, axes=outer) if outer else slope

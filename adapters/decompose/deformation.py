@@ -116,6 +116,7 @@ def _taps(
     offset groups * elements, places...]."""
     axes, offset = kernel.axes, node.input(_OFFSET)
     work = working_dtype(node.dtype(_OFFSET))
+    node.limit(*kernel.sizes, kernel.offset_groups)
     channels = numpy.arange(kernel.offset_groups * kernel.elements) * axes + axis
     point = op.Add(
         cast(op, op.Gather(offset, op.const(channels), axis=1), work), _unmoved(node, op, kernel, axis, work)
@@ -140,6 +141,7 @@ def _unmoved(node: Node, op: Emitter, kernel: _Kernel, axis: int, dtype: int) ->
     stride = (node.attr("strides") or [1] * axes)[axis]
     dilation = (node.attr("dilations") or [1] * axes)[axis]
     begin = _MARGIN - (node.attr("pads") or [0] * axes)[axis]
+    node.limit(*kernel.sizes, kernel.offset_groups)
     element = numpy.tile(numpy.indices(kernel.sizes)[axis].ravel(), kernel.offset_groups)
     first, along = kernel.column(element * dilation + begin), [1] * axes
     along[axis] = -1

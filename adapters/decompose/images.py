@@ -70,6 +70,7 @@ def _coordinates(node: Node, op: Emitter, axis: int, dtype: int) -> Value:
     size, corners = node.input(1), node.attr("align_corners")
     if size.constant is not None:
         count = int(size.constant[axis])
+        node.limit(count)
         number, gaps = numpy.arange(count), max(count - 1, 1) if corners else count
         return op.const((2 * number + (0 if corners else 1)) / max(gaps, 1) - 1, dtype)
     work = working_dtype(dtype)
@@ -128,6 +129,7 @@ def _samples(
     zero, one = op.const(0, dtype), op.const(1, dtype)
     start, end = (op.at(9).Slice(regions, axes=[1], starts=[i], ends=[i + 1]) for i in (first, first + 2))
     extent = op.Max(op.Sub(end, start), one)
+    node.limit(bins, ratio)
     parts = (numpy.arange(bins)[:, None] + (numpy.arange(ratio) + 0.5) / ratio) / bins
     at = op.Add(op.Unsqueeze(start, axes=[2]), op.Mul(op.Unsqueeze(extent, axes=[2]), op.const(parts[None], dtype)))
     size = op.Cast(length, to=dtype) if length.constant is None else op.const(length.constant, dtype)
@@ -175,6 +177,9 @@ def _compared_in_windows(node: Node, op: Emitter, shape: list[int], kernel: list
     """Each window is compared with the index that points into it."""
     sizes = [size * width for size, width in zip(shape[2:], kernel, strict=True)]
     parts = [(size, width) for size, width in zip(shape[2:], kernel, strict=True)]
+    node.limit(*shape[:2])
+    for size, width in parts:
+        node.limit(size, width)
     place = op.const(numpy.arange(prod(shape[:2])).reshape(*shape[:2], *[1, 1] * len(parts)) * prod(sizes))
     for axis, (size, width) in enumerate(parts):
         along = numpy.arange(size * width).reshape(size, width, *[1, 1] * (len(parts) - axis - 1))
@@ -188,6 +193,7 @@ def _compared_in_windows(node: Node, op: Emitter, shape: list[int], kernel: list
 def _matched(node: Node, op: Emitter, count: int) -> Value:
     """So many elements, each compared with all indices."""
     flat = op.const([-1])
+    node.limit(count)
     hits = op.Cast(op.Equal(op.const(numpy.arange(count)[:, None]), op.Reshape(node.input(1), flat)), to=FLOAT)
     found = op.Cast(op.ReduceMax(hits, axes=[1], keepdims=0), to=INT64)
     source = op.Mul(op.Add(op.ArgMax(hits, axis=1, keepdims=0), op.const(1)), found)

@@ -54,6 +54,12 @@ def check(source: SourceModel, plan: Plan) -> Findings:
     return checking.findings
 
 
+def faults_of(source: SourceModel) -> list[str]:
+    """Returns what onnx's own full check finds wrong with a source, one line a fault."""
+    imports = source.imports.main, *source.imports.functions
+    return judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))[0]
+
+
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
     """Returns the adapter and node whose name or values a finding mentions; two empty texts if it mentions none."""
     mentioned = set(re.findall(r"[^\s()\[\]'\":,]+", text))
@@ -107,8 +113,7 @@ class _Checking:
         that is left out with a warning; what the source has too is only a warning. Returns what is left to find, and
         what is known of the result."""
         source = self.source
-        imports = source.imports.main, *source.imports.functions
-        before, _ = judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))
+        before = faults_of(source)
         bare = claims.without(self._look().serialised())
         left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
         if settled is not None:

@@ -28,7 +28,7 @@ from onnx_convert.model.attributes import attribute, set_attributes
 from onnx_convert.model.graphs import copy_own, used_names
 from onnx_convert.model.tensors import elements_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
-from onnx_convert.rewrite.node import Node, Value
+from onnx_convert.rewrite.node import LARGEST, Node, Value
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import type_of_elements
 
@@ -45,6 +45,8 @@ Constant = tuple[numpy.ndarray[Any, Any], int]  # elements and their dtype
 
 # Below opset 9 a Constant makes only these.
 _FLOATS: Final = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+
+_MOST_NODES: Final = 10_000  # that one rewrite writes
 
 # What numpy converts as Cast does: float8 and its like saturate.
 _NUMBERS: Final = frozenset(
@@ -245,6 +247,8 @@ class Emitter:
         if opsets.canonical_domain(new.domain) == opsets.AI_ONNX and opsets.schema_at(new.op_type, opset) is None:
             raise InternalError(f"there is no {new.op_type} at opset {opset}")
         self.emitted.append((new, opset))
+        if len(self.emitted) > _MOST_NODES:
+            self.subject.refuse(f"what replaces it is too large: more than {_MOST_NODES} nodes")
         self.draft.write(new, opset)
         return tuple(Value(name, self.draft) for name in new.output)
 
@@ -255,6 +259,10 @@ class Emitter:
 
         Equal constants of a graph are one initializer; in a function body, which has none, a Constant node.
         """
+        if isinstance(elements, range | list):
+            self.subject.limit(len(elements))
+        elif isinstance(elements, numpy.ndarray):
+            self.subject.limit(elements.size, most=LARGEST)
         array = numpy.asarray(elements, dtype=helper.tensor_dtype_to_np_dtype(dtype))
         if dtype == TensorProto.BFLOAT16 and array.dtype == numpy.float32:  # as onnx holds it in numpy before 1.19
             return self.at(max(self._ai_onnx, 13)).Cast(self.const(array, TensorProto.FLOAT), to=dtype)

@@ -35,8 +35,21 @@ Dim = int | str | None
 Shape = tuple[Dim, ...]
 
 _STATE_TYPE: Final = "state its type in the model's value_info"
+_LESS: Final = "no runtime would be served by that; choose smaller sizes"
 _GIVE_SHAPES: Final = "give the model's inputs shapes, or run shape inference on it first"
 _FOLD: Final = "make it a constant (fold constants first), or choose an opset on this side of the boundary"
+
+
+def _graspable(number: Dim) -> Dim:
+    """A dimension as adapters see it: they count through axes, and one of millions counts as unknown."""
+    return None if isinstance(number, int) and number > LONGEST else number
+
+
+LONGEST: Final = 1 << 20
+"""Elements of an axis whose size adapters are told, and of a list that they write."""
+
+LARGEST: Final = 1 << 24
+"""Elements of a constant that adapters write."""
 
 
 class Refuse(Exception):
@@ -89,7 +102,7 @@ class Value:
         known = self.type
         if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
             return None
-        return tuple(size(dim) for dim in known.tensor_type.shape.dim)
+        return tuple(_graspable(size(dim)) for dim in known.tensor_type.shape.dim)
 
     @property
     def rank(self) -> int | None:
@@ -278,6 +291,14 @@ class Node:
         if not -rank <= number < rank and (rank or number not in (0, -1)):
             self.refuse(f"a value of rank {rank} has no axis {number}", "the model is not valid: correct the axis")
         return number % max(rank, 1)
+
+    def limit(self, *sizes: int, most: int = LONGEST) -> None:
+        """Refuses if the product of some numbers, by which the adapter goes on to count, is too large."""
+        product = 1
+        for number in sizes:
+            product *= max(number, 0)
+        if product > most:
+            self.refuse(f"what replaces it is too large: a list of {product} elements", _LESS)
 
     def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
         """Refuses the node: says why it cannot cross, and what the user can do."""

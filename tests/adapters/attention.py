@@ -69,7 +69,7 @@ PADDING: list[Row] = [
         24,
         23,
         attention(lengths="n"),
-        into=["Range", "Reshape", "Less", "Expand", "Attention"],
+        into=["Reshape", "Less", "Expand", "Attention"],
         feeds=MORE,
     ),
     rewrites("Attention with lengths that is causal", 24, 23, attention("is_causal=1", lengths="n"), feeds=MORE),

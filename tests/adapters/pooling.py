@@ -33,7 +33,7 @@ CEIL_ROWS: list[Row] = [
         10,
         7,
         pool(A, f"{attributes},ceil_mode=1,count_include_pad=1", x, y),
-        into=["Pad", A] if "pads" in attributes else [A],
+        into=["Pad", A] if "pads" in attributes and number != 2 else [A],  # of which rounding down finds all windows
     )
     for number, (attributes, x, y) in enumerate(CEIL)
 ]

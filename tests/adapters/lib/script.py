@@ -162,7 +162,7 @@ def test_constants_in_bfloat16() -> None:
 
 def test_a_dtype_that_is_not_known_is_found_at_run_time() -> None:
     """Below an operator that nobody knows; CastLike is there from opset 15."""
-    graph = "(float[N] x) => (float[N] y) { z = com.acme.Own(x) y = Gelu(z) }"
+    graph = "(float[N] x) => (float[N] y) { z = com.acme.Own(x) g = Gelu(z) y = Cast<to = 1>(g) }"
     source = parser.parse_model(f'<ir_version: 9, opset_import: ["": 20, "com.acme": 1]> g {graph}')
     assert operators(onnx_convert.convert(source, to=15).model).count("CastLike") == 3
     with pytest.raises(onnx_convert.RefusedError, match="dtype"):
