@@ -253,7 +253,7 @@ class WrittenValues(ABC):
 
     def foldable(self, name: str) -> Array | None:
         """Returns the elements of a constant that is small enough to be folded."""
-        return self.constant(name) if name in self.written or name in self._constants else self._known_foldable(name)
+        return self.constant(name) if name in self.written or name in self.elements else self._known_foldable(name)
 
     def literal(self, name: str) -> TensorProto | None:
         node = self.written.node_not_replayed(name)
