@@ -55,13 +55,7 @@ def plan(source: SourceModel, target: Target, options: Options) -> Plan:
         node = getattr(error, "node", "")
         if isinstance(error.__cause__ or error, MemoryError):
             return _refused(source, f"what replaces it ({node or 'a node'}) is too large for the memory", "")
-        faults = planner.faults or check.faults_of(source)
-        if faults:
-            why = inference.lines_of(faults[0])[0] if isinstance(faults[0], Exception) else faults[0]
-            said = f"node {node!r}: the model" if node else ""
-            text = f"{said} does not pass onnx's own check: {why}".strip()
-            raise InvalidModelError(text, where=source.name) from error
-        raise
+        raise check.blamed(source, error) from error
 
 
 def _refused_for_size(source: SourceModel) -> Plan | None:

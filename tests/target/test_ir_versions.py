@@ -68,7 +68,10 @@ def holding(opset: int, ir: int, dtype: int | None = None, *, sparse: bool = Fal
     source = model(RELU, opset, ir=ir)
     if dtype is not None:
         source.graph.initializer.add(
-            name="w", data_type=dtype, dims=[2], raw_data=b"\0\0\0\0"[: 4 if dtype == 16 else 1]
+            name="w",
+            data_type=dtype,
+            dims=[2],
+            raw_data=bytes({TensorProto.BFLOAT16: 4, TensorProto.UINT4: 1}.get(dtype, 2)),
         )
     if sparse:
         values = numpy_helper.from_array(np.array([1.0], np.float32), "s")

@@ -126,6 +126,8 @@ def main() -> int:
             ):
                 counts[told.split()[0]] += 1
                 slowest = max(slowest, seconds)
+                if seconds > 5 and not is_failure(told):
+                    print(f"slow: {kind} {given.seed} {number} {seconds:.1f} s", flush=True)
                 if is_failure(told):
                     failed += 1
                     name, _, target = mutations.hostile(kind, given.seed, number)
