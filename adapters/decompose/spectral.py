@@ -104,10 +104,9 @@ def _waves(
 
 def _table(cosine: Number, sine: Number, parts: int, order: str) -> Array:
     """Returns known waves with an axis for the parts of an element (p) and those of the outcome, in this order."""
-    made: Array = sum(
-        numpy.einsum(f"kl,pq->{order}", wave.known, where[:parts]) for wave, where in ((cosine, _COSINE), (sine, _SINE))
-    )
-    return made
+    pairs = ((cosine, _COSINE), (sine, _SINE))
+    one, other = (numpy.einsum(f"kl,pq->{order}", numpy.asarray(wave.known), where[:parts]) for wave, where in pairs)
+    return numpy.asarray(one + other)
 
 
 # ---- DFT

@@ -45,7 +45,8 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
     changes = reduce(op.Or, [_changes(op, op.Gather(value, origin), floats=not integers) for value in told_apart])
     if elements is not x:
         if dtype in _FLOATS:  # rows with NaN are equal to none, as numpy has it; the first one counts as the first
-            changes = op.Or(changes, op.And(op.Cast(op.Gather(digits[1], origin), to=BOOL), _but_the_first(op, numbers)))
+            nan = op.Cast(op.Gather(digits[1], origin), to=BOOL)
+            changes = op.Or(changes, op.And(nan, op.Unsqueeze(op.Cast(numbers, to=BOOL), axes=[1])))
         changes = op.Cast(op.ReduceSum(op.Cast(changes, to=FLOAT), axes=[1], keepdims=0), to=BOOL)
     starts = op.Squeeze(op.NonZero(op.Or(changes, are_zero(op, numbers))), axes=[0])
     first, group, counts = op.Gather(origin, starts), None, None
@@ -80,11 +81,6 @@ def _changes(op: Emitter, ordered: Value, *, floats: bool) -> Value:
     if floats:
         return op.Or(op.Less(ordered, before), op.Greater(ordered, before))
     return op.Not(op.at(11).Equal(ordered, before))
-
-
-def _but_the_first(op: Emitter, numbers: Value) -> Value:
-    """Writes which rows are not the first, in a column."""
-    return op.Unsqueeze(op.Cast(numbers, to=BOOL), axes=[1])
 
 
 # ---- putting in order
