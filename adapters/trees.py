@@ -59,7 +59,7 @@ def _float_thresholds(node: Node, exact: Numbers) -> Numbers:
     """The floats that divide all floats as these thresholds do."""
     with numpy.errstate(over="ignore"):
         near = exact.astype(numpy.float32)
-    if (near == exact).all():
+    if numpy.array_equal(near, exact, equal_nan=True):
         return near
     if node.dtype(0) == DOUBLE:
         node.refuse("a threshold is no float, and the input is double", "make the input float")

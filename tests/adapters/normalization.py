@@ -80,6 +80,21 @@ BATCH: list[Row] = [
     rewrites("BatchNormalization by feature", 7, 9, batch("2,3,4", "3,4", "<spatial=0>"), feeds=TWO),
     rewrites("BatchNormalization by feature", 7, 22, batch("2,3,4", "3,4", "<spatial=0>"), feeds=TWO),
     rewrites("BatchNormalization by feature", 7, 6, batch("2,3,4", "3,4", "<spatial=0>"), feeds=TWO),
+    *(
+        refuses(
+            f"BatchNormalization by feature, {what}",
+            8,
+            9,
+            f"(float[{x}] x, float[{c}] s, float[{c}] b, float[{c}] m, float[{c}] v) => (float[{x}] y) {{ y = BatchNormalization<spatial=0>(x, s, b, m, v) }}",
+            because="for each feature",
+        )
+        for what, x, c in (
+            ("but by channel", "2,3,4", "3"),
+            ("but by channel of unknown sizes", "n,c,h", "c"),
+            ("but flat", "2,3,4", "12"),
+            ("but turned around", "2,3,4", "4,3"),
+        )
+    ),
     rewrites("BatchNormalization by feature of a row", 7, 9, batch("2,3", "3", "<spatial=0>"), feeds=ONE),
     keeps("BatchNormalization", 9, 7, batch("N,3,4", "3"), feeds=ONE),
     rewrites("BatchNormalization of a vector", 9, 7, batch("4", "1"), feeds={"v": [0.5]}),

@@ -4,6 +4,7 @@ exponent of LpPool and GlobalLpPool (2)."""
 
 from __future__ import annotations
 
+import numpy as np
 from boundaries import Row, each_of, keeps, rewrites
 
 
@@ -114,6 +115,16 @@ SKIPPED = [
     ("kernel_shape=[3],strides=[3],pads=[1,1]", "1,2,8", "1,2,3"),
     ('kernel_shape=[1],strides=[3],auto_pad="SAME_UPPER"', "1,2,8", "1,2,3"),
 ]
+GAPS_AT_22 = "kernel_shape=[1,2],strides=[2,3],dilations=[1,2],ceil_mode=1"
+SAME_WITH_GAPS = 'kernel_shape=[3],dilations=[2],strides=[2],auto_pad="{}"'
+LONG_ROWS: list[Row] = [
+    rewrites(f"{op} with gaps, {name}", 22, 21, pool(op, GAPS_AT_22, x, y))
+    for op in (M, A, L)
+    for name, x, y in (("all windows counted", "1,1,1,4", "1,1,1,2"), ("a window too many", "1,1,2,4", "1,1,1,2"))
+] + [
+    rewrites(f"{M} with gaps, {mode}", 12, 9, pool(M, SAME_WITH_GAPS.format(mode), "1,2,N", "1,2,M"), dims={"N": 7})
+    for mode in ("SAME_UPPER", "SAME_LOWER")
+]
 SKIP_ROWS: list[Row] = [
     rewrites(f"{op} skips {number}", 22, target, pool(op, f"{attributes},ceil_mode=1", x, y), into=[op])
     for op, target in ((M, 12), (A, 19), (A, 13), (L, 19))
@@ -164,6 +175,24 @@ INDEX: list[Row] = [
         for dtype in ("int8", "uint8")
         for target in (10, 9, 8, 7, 6)
     ),
+    *(
+        rewrites(
+            f"{M} of {dtype} with indices, nothing above the lowest",
+            12,
+            target,
+            indices(attributes, x, y).replace("float", dtype),
+            feeds={"x": np.full([int(size) for size in x.split(",")], {"int8": -128}.get(dtype, 0))},
+            may_refuse=SIZES,
+            options={"types": "cast"},
+        )
+        for dtype in ("int8", "uint8")
+        for target in (9, 7)
+        for attributes, x, y in (
+            ("kernel_shape=[2,2],pads=[1,1,1,1],dilations=[2,2]", "1,2,4,4", "1,2,4,4"),
+            ("kernel_shape=[3],pads=[2,1],strides=[2]", "2,1,6", "2,1,4"),
+            ("kernel_shape=[2,3],storage_order=1,pads=[1,2,0,1]", "1,1,3,4", "1,1,3,5"),
+        )
+    ),
     rewrites(f"{M} storage_order", 8, 7, pool(M, "kernel_shape=[2],storage_order=1", "2,3,6", "2,3,5"), into=[M]),
 ]
 
@@ -180,6 +209,6 @@ NORM: list[Row] = [
 ]
 
 
-ROWS = [*CEIL_ROWS, *SKIP_ROWS, *PLAIN, *GAP_ROWS, *COUNT, *INDEX, *NORM]
+ROWS = [*CEIL_ROWS, *SKIP_ROWS, *LONG_ROWS, *PLAIN, *GAP_ROWS, *COUNT, *INDEX, *NORM]
 
 test_rows = each_of(ROWS)

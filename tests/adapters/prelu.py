@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from boundaries import Row, each_of, keeps, rewrites
+from boundaries import Row, each_of, keeps, refuses, rewrites
 
 NO_TILE = {"dims": "shape", "ranks": "shape"}
 
@@ -37,6 +37,14 @@ PRELU: list[Row] = [
     rewrites("PRelu with one slope", 7, 6, _prelu("2,3,4", "[1]"), into=["PRelu"]),
     rewrites("PRelu with a scalar slope", 7, 6, _prelu("2,3,4", "")),
     rewrites("PRelu with a slope of three ones", 7, 6, _prelu("2,3,4", "[1,1,1]")),
+    refuses(
+        "PRelu of a scalar with a vector",
+        16,
+        6,
+        "(float x, float[S] s) => (float[?] y) { y = PRelu(x, s) }",
+        because="more axes",
+        dims={"S": 1},
+    ),
     rewrites("PRelu by channel", 16, 1, _prelu("2,3,4", "[3,1]"), may_refuse=NO_TILE),
     keeps("PRelu", 6, 1, _prelu("2,3,4", "[3]")),
 ]

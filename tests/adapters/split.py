@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import onnx_convert
-from boundaries import Row, each_of, keeps, rewrites
+from boundaries import Row, each_of, keeps, refuses, rewrites
 from oracle import evaluate, validate
 
 # ---- Split
@@ -67,6 +67,25 @@ AT_18: list[Row] = [
     rewrites("Split unequally", 18, 13, TWO_TWO_ONE, into=["Split"]),
     rewrites("Split unequally", 18, 11, TWO_TWO_ONE),
     rewrites("Split unequally, a part empty", 18, 13, UNEVEN.format(x="4", a="2", b="0", w="num_outputs=3")),
+    *(
+        rewrites(
+            "Split into more parts than there are, where it does not run",
+            18,
+            target,
+            "(float[5] x, bool c) => (float[?] y) { y = If (c) <"
+            "then_branch = t () => (float[?] p) { p = Split<num_outputs=1>(x) }, "
+            "else_branch = e () => (float[?] q) { q, r, s, t = Split<num_outputs=4>(x) }> }",
+            feeds={"c": True},
+        )
+        for target in (17, 13, 12, 9)
+    ),
+    refuses(
+        "Split into more parts than there are",
+        18,
+        12,
+        "(float[1] x) => (float[?] p, float[?] q, float[?] r) { p, q, r = Split<num_outputs=3>(x) }",
+        because="more parts",
+    ),
     rewrites("Split of nothing", 18, 13, UNEVEN.format(x="0", a="0", b="0", w="num_outputs=3"), into=["Split"]),
     rewrites(
         "Split of an unknown size",
