@@ -101,16 +101,16 @@ def count_and_scale(node: Node, op: Emitter) -> Value:
     dtype = next((value.dtype for value in given if value.dtype), 0) or node.dtype(0)
     numbers = Numbers(op, INT64 if is_integer(dtype) else dtype)
     if is_integer(dtype) and all(value is not None for value in known):
-        begin, end, by = (int(value.item()) for value in known if value is not None)
-        if by and -((begin - end) // by) <= WRITTEN:
-            return op.const(range(begin, end, by), dtype)
+        low, high, by = (int(value.item()) for value in known if value is not None)
+        if by and -((low - high) // by) <= WRITTEN:
+            return op.const(range(low, high, by), dtype)
     if not is_integer(dtype):
         op.equivalent("how a step is rounded is not specified")
     start, limit, step = (numbers.of(value) for value in given)
     small = step.known is not None and abs(step.number) < _SMALL
     count = _exact_count(start, limit, step) if dtype == INT64 and not small else _count(start, limit, step, dtype)
-    first = start if is_integer(dtype) else numbers.to(DOUBLE).of(start)  # where no product overflows
-    return cast(op, first.range(numbers.to(INT64).one(count), step).value, dtype)
+    begin = start if is_integer(dtype) else numbers.to(DOUBLE).of(start)  # where no product overflows
+    return cast(op, begin.range(numbers.to(INT64).one(count), step).value, dtype)
 
 
 def _count(start: Number, limit: Number, step: Number, dtype: int) -> Value:

@@ -177,23 +177,26 @@ def choose_by_row_and_column(node: Node, op: Emitter) -> Value:
         node.refuse("it is not specified what takes the place of a string", "go no lower than opset 14")
     x, k, upper = node.input(0), node.optional_input(1), node.attr("upper")
     sizes = fixed(x.shape[-2:] if x.shape is not None else None)
-    compare = op.Less if upper else op.Greater
+
+    def less(one: Value, other: Value) -> Value:
+        return op.Less(one, other) if upper else op.Less(other, one)
+
     if k is not None and k.constant is None:  # in double, where nothing overflows, and no rounding reaches the matrix
         rows, columns = (_range(op, x, axis) for axis in (-2, -1))
         diagonal = op.Cast(op.Sub(columns, op.Unsqueeze(rows, op.const([1]))), to=DOUBLE)
-        return _without(node, op, compare(diagonal, op.Cast(k, to=DOUBLE)))
+        return _without(node, op, less(diagonal, op.Cast(k, to=DOUBLE)))
     shift = 0 if k is None or k.constant is None else int(k.constant.item())
     if sizes is None:
         shift = min(max(shift, -END), END)  # beyond any matrix
         rows, columns = (_range(op, x, axis) for axis in (-2, -1))
         rows = op.Unsqueeze(rows, op.const([1]))
-        return _without(node, op, compare(columns, op.Add(rows, op.const(shift)) if shift else rows))
+        return _without(node, op, less(columns, op.Add(rows, op.const(shift)) if shift else rows))
     first = numpy.arange(sizes[0])[:, None] + min(max(shift, -sizes[0]), sizes[1])
     second = numpy.arange(sizes[1])
     if prod(sizes) <= WRITTEN:
         return _without(node, op, op.const(second < first if upper else second > first, BOOL))
     dtype = FLOAT if max(sizes) < _EXACT_IN_FLOAT else DOUBLE
-    return _without(node, op, compare(op.const(second, dtype), op.const(first, dtype)))
+    return _without(node, op, less(op.const(second, dtype), op.const(first, dtype)))
 
 
 def _without(node: Node, op: Emitter, beyond: Value) -> Value:

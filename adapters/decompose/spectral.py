@@ -154,9 +154,10 @@ def _transformed(node: Node, op: Emitter, signals: Value) -> Value:
         matrix = op.const(table.reshape(known * parts, bins.number * made), signals.dtype or FLOAT)
         rows = op.Reshape(signals, op.const([*[0] * last, known * parts]))
         return op.Reshape(op.MatMul(rows, matrix), op.const([*[0] * last, bins.number, made]))
+    elements = used
     if not few:  # nor are they written as a constant
-        bins = numbers.computed(bins.value, 0, END, single=True)
-    waves = [wave.in_dtype(signals.dtype or FLOAT) for wave in _waves(length, used if few else size, bins, **how)]
+        elements, bins = (numbers.computed(count.value, 0, END, single=True) for count in (size, bins))
+    waves = [wave.in_dtype(signals.dtype or FLOAT) for wave in _waves(length, elements, bins, **how)]
     if few:
         waves = [op.Slice(wave, op.const([0]), size.value, op.const([1])) for wave in waves]
     return reduce(op.Add, (

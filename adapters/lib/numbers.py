@@ -39,16 +39,8 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _HELD: Final[dict[int, Any]] = {INT64: object, FLOAT: numpy.float32, DOUBLE: numpy.float64}  # object: ints of Python
-_OPSETS: Final = {
-    "Abs": 6,
-    "Exp": 6,
-    "Log": 6,
-    "Ceil": 6,
-    "Floor": 6,
-    "Max": 8,
-    "Min": 8,
-    "Relu": 6,
-}  # that a node is written for; the others: 7
+# The opsets that nodes are written for; the others: 7.
+_OPSETS: Final = {**dict.fromkeys(("Abs", "Ceil", "Exp", "Floor", "Log", "Relu"), 6), "Max": 8, "Min": 8}
 
 
 class Numbers:

@@ -70,7 +70,8 @@ class _Builder:
     def graph(self, target: GraphProto, source: GraphProto, patch: GraphPatch | None, *, main: bool) -> None:
         """Copies a graph, the main one without its nodes, which may stand beside it."""
         target.name = source.name
-        target.input.extend(source.input)
+        gone = patch.dropped_inputs if patch else set()
+        target.input.extend(value for value in source.input if value.name not in gone)
         refined = {value.name: value for value in patch.refined} if patch else {}
         target.output.extend(refined.get(value.name, value) for value in source.output)
         self._initializers(target, source, patch, main=main)
@@ -93,9 +94,10 @@ class _Builder:
     def _initializers(self, target: GraphProto, source: GraphProto, patch: GraphPatch | None, *, main: bool) -> None:
         """Those that are small, and what stands in for the others."""
         dropped = patch.dropped if patch else set()
+        gone = patch.dropped_inputs if patch else set()
         inputs = (*source.input, *patch.inputs) if patch else source.input
-        replaceable = {value.name for value in source.input} if main and self.overridable else set()
-        given = {value.name for value in inputs} if main else set()
+        replaceable = {value.name for value in source.input} - gone if main and self.overridable else set()
+        given = {value.name for value in inputs} - gone if main else set()
         for tensor in (*source.initializer, *patch.constants) if patch else source.initializer:
             if tensor.name in dropped or tensor.name in replaceable:
                 continue  # what a caller may replace tells nothing

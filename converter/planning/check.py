@@ -39,7 +39,25 @@ _LEFT_OUT: Final = "the stated type of {!r} contradicts the model and is left ou
 
 
 def check(source: SourceModel, plan: Plan) -> Findings:
-    """Returns what has to be added to a plan. InternalError if its result is not valid although the source is."""
+    """Returns what has to be added to a plan. InternalError if its result is not valid although the source is,
+    InvalidModelError if the source is not."""
+    try:
+        return _check(source, plan)
+    except InternalError as error:
+        raise blamed(source, error) from error
+
+
+def blamed(source: SourceModel, error: Exception) -> Exception:
+    """Returns the error that a fault of a conversion is: the model's if onnx's own full check finds any in it, else
+    the same."""
+    node, faults = getattr(error, "node", ""), faults_of(source)
+    if not faults:
+        return error
+    said = f"node {node!r}: the model" if node else ""
+    return InvalidModelError(f"{said} does not pass onnx's own check: {faults[0]}".strip(), where=source.name)
+
+
+def _check(source: SourceModel, plan: Plan) -> Findings:
     checking = _Checking(source, plan)
     found, settled = checking.judged()
     if found:
@@ -56,8 +74,7 @@ def check(source: SourceModel, plan: Plan) -> Findings:
 
 def faults_of(source: SourceModel) -> list[str]:
     """Returns what onnx's own full check finds wrong with a source, one line a fault."""
-    imports = source.imports.main, *source.imports.functions
-    return judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))[0]
+    return find(view.of_source(source))[0]
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
@@ -113,7 +130,8 @@ class _Checking:
         that is left out with a warning; what the source has too is only a warning. Returns what is left to find, and
         what is known of the result."""
         source = self.source
-        before = faults_of(source)
+        imports = source.imports.main, *source.imports.functions
+        before, _ = judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))
         bare = claims.without(self._look().serialised())
         left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
         if settled is not None:
@@ -130,6 +148,9 @@ class _Checking:
                 self.findings = self.findings._replace(bare=True)
                 self._warn([warning])
                 left, settled = self.judged()
+        faults, _ = _settle(claims.without(view.of_source(source).serialised()), None)  # whatever is claimed
+        if faults and not any(_same_as_before(finding, faults) for finding in left):
+            raise InvalidModelError(f"does not pass onnx's own check: {faults[0]}", where=source.name)
         ours = []
         for finding in left:
             if _same_as_before(finding, before):

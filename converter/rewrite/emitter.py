@@ -213,11 +213,13 @@ class Emitter:
         with numpy.errstate(all="ignore"):
             return known[node.input[0]][0].astype(helper.tensor_dtype_to_np_dtype(dtype)), dtype
 
-    def graph(self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]) -> GraphProto:
+    def graph(
+        self, name: str, inputs: Sequence[TypeProto | int | None], build: Callable[..., Sequence[Value]]
+    ) -> GraphProto:
         """Returns a subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an
         emitter of its own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
 
-        An input is given as its type; a number is the dtype of a scalar.
+        An input is given as its type, None if it is not known; a number is the dtype of a scalar.
         """
         graph = GraphProto(name=f"{self._base}/{name}")
         inner = self.draft.inner({**self.draft.imports, opsets.AI_ONNX: self._ai_onnx})

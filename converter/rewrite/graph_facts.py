@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, NodeProto, TensorProto
 
+from onnx_convert.analysis import folding
 from onnx_convert.analysis.facts import nothing_known
 from onnx_convert.model import tensors
 from onnx_convert.rewrite.values import Producer
@@ -98,6 +99,14 @@ class GraphFacts(WrittenValues):
             return self._outer.constant(name) if self._outer is not None and name not in self._sources else None
         self._constants[name] = found
         return found
+
+    def _known_foldable(self, name: str) -> Array | None:
+        tensor = self._spelled_out(name)
+        if tensor is not None and tensors.elements(tensor) > folding.FOLDED_ELEMENTS:
+            return None
+        if tensor is None and name not in self._sources:
+            return self._outer.foldable(name) if self._outer is not None else None
+        return self._known_constant(name)
 
     def _known_literal(self, name: str) -> TensorProto | None:
         tensor = self._spelled_out(name)

@@ -36,6 +36,12 @@ def constant(facts: ValueFacts, name: str) -> Any:
     return None if array is None else content_of(array)
 
 
+def foldable(facts: ValueFacts, name: str) -> Any:
+    """What are the elements of a value, at every run, if they are few?"""
+    array = facts.foldable(name)
+    return None if array is None else content_of(array)
+
+
 def literal(facts: ValueFacts, name: str) -> Any:
     """Asks for the elements of a value that the model spells out."""
     tensor = facts.literal(name)
@@ -78,6 +84,11 @@ class Recorder:
     def constant(self, name: str) -> Array | None:
         answer = self._facts.constant(name)
         self._take_down(constant, name, None if answer is None else content_of(answer))
+        return answer
+
+    def foldable(self, name: str) -> Array | None:
+        answer = self._facts.foldable(name)
+        self._take_down(foldable, name, None if answer is None else content_of(answer))
         return answer
 
     def literal(self, name: str) -> TensorProto | None:

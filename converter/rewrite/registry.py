@@ -228,3 +228,8 @@ def has_operator(operator: str, domain: str) -> bool:
 def has_domain(domain: str) -> bool:
     """Returns whether any entry concerns this domain."""
     return any(key[0] == domain for key in _decisions)
+
+
+def boundaries_of(domain: str) -> set[int]:
+    """The boundaries of a domain for which there is any entry."""
+    return {key[2] for key in _decisions if key[0] == domain}

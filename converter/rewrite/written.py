@@ -127,6 +127,10 @@ class WrittenValues(ABC):
         """Returns the elements of a value that no written node makes."""
 
     @abstractmethod
+    def _known_foldable(self, name: str) -> Array | None:
+        """Returns the elements of a value that no written node makes, if they are few."""
+
+    @abstractmethod
     def _known_literal(self, name: str) -> TensorProto | None:
         """Returns the tensor of a value that no written node makes, if it is spelled out and small."""
 
@@ -243,9 +247,13 @@ class WrittenValues(ABC):
         self._constants[name] = None  # a cycle of names ends here
         self._depth += 1
         deep = self._depth > _DEPTH
-        found = None if deep else folding.fold(node, self.constant, self.type_of, imports)
+        found = None if deep else folding.fold(node, self.foldable, self.type_of, imports)
         self._depth -= 1
         return found
+
+    def foldable(self, name: str) -> Array | None:
+        """Returns the elements of a constant that is small enough to be folded."""
+        return self.constant(name) if name in self.written or name in self._constants else self._known_foldable(name)
 
     def literal(self, name: str) -> TensorProto | None:
         node = self.written.node_not_replayed(name)

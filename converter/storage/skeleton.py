@@ -31,6 +31,7 @@ from onnx_convert.model.wire import (
     records,
     rewrite,
 )
+from onnx_convert.storage import formats
 from onnx_convert.storage.files import Closed, File
 from onnx_convert.storage.tensor_data import PAYLOAD_TAGS, RAW_TAG, bytes_needed, embedded, external_data
 
@@ -99,12 +100,17 @@ class ModelFile:
             pieces = rewrite(self.source, 0, self.size, lambda start, stop: stop - start >= PAYLOAD_MINIMUM, self._lift)
             model.ParseFromString(joined(pieces or [Span(self.source, 0, self.size)]))
         except (WireError, DecodeError) as error:
-            raise InvalidModelError(f"is no ONNX model, or damaged: {error}", where=self.name) from error
+            raise self._no_model(f"is no ONNX model, or damaged: {error}") from error
         if not model.HasField("graph"):
-            raise InvalidModelError("is no ONNX model, or cut off: it has no graph", where=self.name)
+            raise self._no_model("is no ONNX model, or cut off: it has no graph")
         if model.ir_version >= 3 and not model.opset_import:
             raise InvalidModelError("is damaged or cut off: it imports no opset", where=self.name)
         return model
+
+    def _no_model(self, why: str) -> InvalidModelError:
+        """The error for a file that is no model: what it is, if that is known, else `why`."""
+        what = formats.named(self.source.window(0)[0])
+        return InvalidModelError(f"{what}; that is no ONNX model" if what else why, where=self.name)
 
     def _lift(self, start: int, stop: int, _: Trail) -> list[Piece] | None:
         """The tensor at [start, stop) as a placeholder; None if it is external or small."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from onnx_convert.model.tensor_validation import MOST_AXES, dims_fault
+from onnx_convert.validation import pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -366,6 +367,8 @@ def _rules() -> dict[str, tuple[Callable[[Use], str], ...]]:
     add("GatherND", _gather_nd)
     add("EyeLike", _rank(0, 2))
     add("OneHot", _depth)
+    for operators, more in pairs.BY_OPERATOR:
+        add(operators, *more)
     return {operator: tuple(found) for operator, found in rules.items()}
 
 
