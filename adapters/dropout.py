@@ -34,7 +34,7 @@ def forget_is_test(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
         return op.same(drop=("is_test",))
     ratio, training = op.const(node.attr("ratio"), FLOAT), op.const(True, BOOL)
     y, mask = op.node("Dropout", node.input(0), ratio, training, outputs=2, at=12)
-    return y, op.Cast(mask, to=node.dtype(0)) if node.is_read(_MASK) else None
+    return y, op.Cast(mask, to=node.dtype(0)) if node.uses_output(_MASK) else None
 
 
 @downgrade("Dropout", at=7)
@@ -46,7 +46,7 @@ def tell_inference(node: Node, op: Emitter) -> Value:
 @upgrade("Dropout", at=10)
 def cast_boolean_mask(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
     """The mask is cast to the dtype that its readers expect."""
-    if not node.is_read(_MASK):
+    if not node.uses_output(_MASK):
         return op.same()
     y, mask = op.sames()
     return y, op.Cast(mask, to=node.dtype(0))
@@ -55,7 +55,7 @@ def cast_boolean_mask(node: Node, op: Emitter) -> Value | tuple[Value | None, ..
 @downgrade("Dropout", at=10)
 def cast_mask_to_boolean(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
     """The mask is cast to boolean."""
-    if not node.is_read(_MASK):
+    if not node.uses_output(_MASK):
         return op.same()
     y, mask = op.sames()
     return y, op.Cast(mask, to=BOOL)
@@ -64,7 +64,7 @@ def cast_mask_to_boolean(node: Node, op: Emitter) -> Value | tuple[Value | None,
 @upgrade("Dropout", at=12)
 def ratio_to_input(node: Node, op: Emitter) -> Value:
     """`ratio` becomes a constant; without `training_mode`, nothing is dropped, and the mask is all true."""
-    if node.is_read(_MASK):
+    if node.uses_output(_MASK):
         op.equivalent("what the mask is below 12, where nothing is dropped, is not specified, and runtimes differ")
     if not node.has("ratio"):
         return op.same()
@@ -85,7 +85,7 @@ def ratio_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, .
         return _random(node, op, None if training.constant is not None else training)
     y = op.same(x, drop=("seed",), ratio=known, outputs=1)
     # A Dropout below 12 need not make it so.
-    mask = op.at(8).Expand(op.const(True, BOOL), op.Shape(x)) if node.is_read(_MASK) else None
+    mask = op.at(8).Expand(op.const(True, BOOL), op.Shape(x)) if node.uses_output(_MASK) else None
     return y, mask
 
 
@@ -102,4 +102,4 @@ def _random(node: Node, op: Emitter, training: Value | None) -> tuple[Value | No
     scale = op.Reciprocal(op.at(7).Sub(op.const(1, FLOAT), ratio))
     kept = op.at(7).Mul(x, op.Cast(mask, to=dtype))
     y = op.at(7).Mul(kept, scale if dtype == FLOAT else op.Cast(scale, to=dtype))
-    return y, mask if node.is_read(_MASK) else None
+    return y, mask if node.uses_output(_MASK) else None

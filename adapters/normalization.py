@@ -111,13 +111,13 @@ def tell_training(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
         return op.same()
     y, mean, variance = op.sames(outputs=3, training_mode=1)
     saved: list[Value | None] = [None, None]
-    if node.is_read(_SAVED_MEAN) or node.is_read(_SAVED_VARIANCE):
+    if node.uses_output(_SAVED_MEAN) or node.is_read(_SAVED_VARIANCE):
         x, axes = _with_channels(node, op)
         center = op.at(13).ReduceMean(x, axes=axes, keepdims=1)
         op.equivalent("what training saved is computed by other operators")
-        if node.is_read(_SAVED_MEAN):
+        if node.uses_output(_SAVED_MEAN):
             saved[0] = op.at(11).Squeeze(center, axes=axes)
-        if node.is_read(_SAVED_VARIANCE):
+        if node.uses_output(_SAVED_VARIANCE):
             op.conditional("what reads saved_var expects the population variance there: runtimes differ")
             saved[1] = _mean_square(op, op.at(7).Sub(x, center), axes, keepdims=0)
     return (y, mean, variance, *saved)
@@ -146,7 +146,7 @@ def compute_batch_statistics(node: Node, op: Emitter) -> Value | tuple[Value | N
         y = op.Reshape(y, op.Shape(node.input(0)))
     running: list[Value | None] = [None, None]
     for index, (old, new) in enumerate(((mean, center), (variance, spread))):
-        if node.is_read(index + 1):
+        if node.uses_output(index + 1):
             running[index] = _cast(op, _moved(node, op, old, new, axes, dtype), dtype, narrow_statistics)
     return (y, *running)
 
@@ -173,7 +173,7 @@ def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None
     values: list[Value | None] = [op.Reshape(y, whole)]
     for index, value in enumerate(statistics, 1):
         feature = op.Shape(scale) if features is None else op.const(features)
-        values.append(op.Reshape(value, feature) if node.is_read(index) else None)
+        values.append(op.Reshape(value, feature) if node.uses_output(index) else None)
     return tuple(values)
 
 
@@ -218,7 +218,7 @@ def _in_one_dtype(node: Node, op: Emitter, count: int) -> Value | tuple[Value | 
     y, *statistics = op.sames(*inputs, drop=("training_mode",) if count == 5 else ())
     narrow, narrow_statistics = node.dtype(0), node.dtype(_MEAN)
     others = (
-        _cast(op, value, dtype, narrow_statistics) if node.is_read(index) else None
+        _cast(op, value, dtype, narrow_statistics) if node.uses_output(index) else None
         for index, value in enumerate(statistics, 1)
     )
     return (_cast(op, y, dtype, narrow), *others)

@@ -263,7 +263,7 @@ def maximum_of_taps(node: Node, op: Emitter) -> Outcome:
 
 def _maximum_and_indices(node: Node, op: Emitter, w: Windows) -> Outcome:
     maximum = _maximum(op, w)
-    return (maximum, _indices(node, op, w)) if node.is_read(1) else maximum
+    return (maximum, _indices(node, op, w)) if node.uses_output(1) else maximum
 
 
 def _maximum(op: Emitter, w: Windows) -> Value:
@@ -306,9 +306,9 @@ def _tap(op: Emitter, x: Value, w: Windows, elements: dict[int, int]) -> Value:
 
 @downgrade("MaxPool", at=8)
 def maximum_with_indices(node: Node, op: Emitter) -> Outcome:
-    """Indices that are not read need nothing; others are found by ArgMax over the elements of each window."""
+    """Indices that have no name need nothing; others are found by ArgMax over the elements of each window."""
     values = op.same(drop=("storage_order",), outputs=1)
-    return (values, _indices(node, op, Windows(node, op))) if node.is_read(1) else values
+    return (values, _indices(node, op, Windows(node, op))) if node.uses_output(1) else values
 
 
 def _indices(node: Node, op: Emitter, w: Windows) -> Value:

@@ -63,7 +63,7 @@ def _largest(node: Node, op: Emitter, x: Value, axis: int | None) -> tuple[Value
     dtype = node.dtype(0)
     signed = INT64 if dtype == UINT64 else dtype
     values, indices = op.sames(_negated(op, cast(op, x, signed), signed), number, drop=gone, axis=axis)
-    return cast(op, _negated(op, values, signed), dtype) if node.is_read(0) else values, indices
+    return cast(op, _negated(op, values, signed), dtype) if node.uses_output(0) else values, indices
 
 
 def _negated(op: Emitter, x: Value, dtype: int) -> Value:

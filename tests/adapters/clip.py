@@ -25,6 +25,7 @@ DEFAULTS: list[Row] = [
 ]
 
 
+HALF = {"x": [[float("-inf"), -2.0, 0.5], [1.0, 65504.0, float("inf")]]}
 INF = {"x": [[float("-inf"), -2.0, 0.5], [1.0, 70000.0, float("inf")]]}
 
 
@@ -71,7 +72,7 @@ UP: list[Row] = [
     rewrites("Clip to the largest float", 10, 11, attribute("min=0.0,max=3.4028235e38"), into=["Clip"]),
     rewrites("Clip to the impossible", 10, 11, attribute("min=1.0,max=-1.0"), into=["Clip"]),
     *(
-        rewrites(f"Clip of float16 with {bounds or 'no bounds'}", 6, 13, attribute(bounds, "float16"), feeds=INF)
+        rewrites(f"Clip of float16 with {bounds or 'no bounds'}", 6, 13, attribute(bounds, "float16"), feeds=HALF)
         for bounds in ("", "min=-1.0", "max=1.0", "max=65519.5", "max=65520.0")
     ),
     keeps("Clip of integers", 12, 13, constant(WHOLE, "int32"), feeds=NUMBERS),

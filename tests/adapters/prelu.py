@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
-from boundaries import Row, each_of, keeps, refuses, rewrites
+import pytest
+from texts import model
+
+import onnx_convert
+from boundaries import Row, each_of, keeps, rewrites
 
 NO_TILE = {"dims": "shape", "ranks": "shape"}
 
@@ -37,14 +41,6 @@ PRELU: list[Row] = [
     rewrites("PRelu with one slope", 7, 6, _prelu("2,3,4", "[1]"), into=["PRelu"]),
     rewrites("PRelu with a scalar slope", 7, 6, _prelu("2,3,4", "")),
     rewrites("PRelu with a slope of three ones", 7, 6, _prelu("2,3,4", "[1,1,1]")),
-    refuses(
-        "PRelu of a scalar with a vector",
-        16,
-        6,
-        "(float x, float[S] s) => (float[?] y) { y = PRelu(x, s) }",
-        because="more axes",
-        dims={"S": 1},
-    ),
     rewrites("PRelu by channel", 16, 1, _prelu("2,3,4", "[3,1]"), may_refuse=NO_TILE),
     keeps("PRelu", 6, 1, _prelu("2,3,4", "[3]")),
 ]
@@ -53,3 +49,12 @@ PRELU: list[Row] = [
 ROWS = PRELU
 
 test_rows = each_of(ROWS)
+
+
+@pytest.mark.parametrize(("x", "slope"), [("", "[S]"), ("[N]", "[2,N]"), ("[2,3]", "[1,1,1]")])
+def test_a_slope_of_more_axes_than_the_data_is_not_valid(x: str, slope: str) -> None:
+    graph = f"(float{x} x, float{slope} s) => (float[?] y) {{ z = PRelu(x, s) y = Shape(z) }}".replace(
+        "float[?] y", "int64[?] y"
+    )
+    with pytest.raises((onnx_convert.RefusedError, onnx_convert.InvalidModelError)):
+        onnx_convert.convert(model(graph, 16), to=6)

@@ -34,7 +34,7 @@ TILE: list[Row] = [
         5,
         _tile("float16", "1", "2049", "2049"),
         into=["Gather"],
-        may_refuse={"dims": "float16"},
+        may_refuse={"dims": "float16", "ranks": "float16"},
     ),
     *(
         rewrites(
@@ -43,7 +43,7 @@ TILE: list[Row] = [
             5,
             _tile(dtype, "2,N", f"{count},1", f"{2 * count},N"),
             into=["Gather"],
-            may_refuse={"dims": "count", "function": "floats"},
+            may_refuse={"dims": "count", "ranks": "count", "function": "floats"},
             options={"types": "cast"},
         )
         for dtype in ("int8", "uint8", "bool")
