@@ -234,7 +234,8 @@ def test_same_pads_hold_the_gaps(operator: str, source: int, mode: str, sizes: s
 @pytest.mark.parametrize("target", [9, 7])
 def test_an_index_of_minus_infinity_is_none_of_a_pad(target: int) -> None:
     """The text judges: the first of equal elements in the input."""
-    graph = "(float[1,1,3,4] x) => (float[?,?,?,?] y, int64[?,?,?,?] i) { y, i = MaxPool<kernel_shape=[2,2],pads=[1,1,0,1]>(x) }"
+    attributes = "kernel_shape=[2,2],pads=[1,1,0,1]"
+    graph = f"(float[1,1,3,4] x) => (float[?,?,?,?] y, int64[?,?,?,?] i) {{ y, i = MaxPool<{attributes}>(x) }}"
     x = np.full((1, 1, 3, 4), -np.inf, np.float32)
     x[0, 0, 1, 2] = -5
     result = onnx_convert.convert(model(graph, 12), to=target).model
