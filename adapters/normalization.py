@@ -111,13 +111,14 @@ def tell_training(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
         return op.same()
     y, mean, variance = op.sames(outputs=3, training_mode=1)
     saved: list[Value | None] = [None, None]
-    if node.uses_output(_SAVED_MEAN) or node.uses_output(_SAVED_VARIANCE):
+    if node.uses_output(_SAVED_MEAN) or node.is_read(_SAVED_VARIANCE):
         x, axes = _with_channels(node, op)
         center = op.at(13).ReduceMean(x, axes=axes, keepdims=1)
+        op.equivalent("what training saved is computed by other operators")
         if node.uses_output(_SAVED_MEAN):
             saved[0] = op.at(11).Squeeze(center, axes=axes)
         if node.uses_output(_SAVED_VARIANCE):
-            op.conditional("nothing reads saved_var, or expects the population variance there: runtimes differ")
+            op.conditional("what reads saved_var expects the population variance there: runtimes differ")
             saved[1] = _mean_square(op, op.at(7).Sub(x, center), axes, keepdims=0)
     return (y, mean, variance, *saved)
 

@@ -306,7 +306,7 @@ def _tap(op: Emitter, x: Value, w: Windows, elements: dict[int, int]) -> Value:
 
 @downgrade("MaxPool", at=8)
 def maximum_with_indices(node: Node, op: Emitter) -> Outcome:
-    """Indices that nobody asks for need nothing; others are found by ArgMax over the elements of each window."""
+    """Indices that have no name need nothing; others are found by ArgMax over the elements of each window."""
     values = op.same(drop=("storage_order",), outputs=1)
     return (values, _indices(node, op, Windows(node, op))) if node.uses_output(1) else values
 

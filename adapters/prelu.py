@@ -45,13 +45,13 @@ def stand_slope_at_channel(node: Node, op: Emitter) -> Value:
 def stand_axis_as_channel(node: Node, op: Emitter) -> Value:
     """The one axis of X that the slope is about takes the place of the channel; several are flattened to one."""
     x, slope = node.input(0), node.input(1)
+    if x.rank is not None and slope.rank is not None and slope.rank > x.rank:
+        node.refuse("the slope has more axes than X, to which it is stretched", "the model is not valid: reshape it")
     if is_single(slope):
         return op.same() if slope.rank == 1 else op.same(x, op.Reshape(slope, op.const([1])))
     if x.shape is None or slope.shape is None:
         return _of_unknown_rank(op, x, slope)
     rank, lead = len(x.shape), len(x.shape) - len(slope.shape)
-    if lead < 0:
-        node.refuse("the slope has more axes than X, to which it is stretched", "the model is not valid: reshape it")
     about = [axis for axis, dim in enumerate(padded(slope.shape, rank)) if dim != 1]
     outer = [axis for axis in range(rank - lead) if axis + lead < about[0] or axis + lead > about[-1] == about[0]]
     inner = op.Squeeze(slope, axes=outer) if outer else slope

@@ -71,6 +71,8 @@ def sizes_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, .
     start = numbers.of(0)
     for index in range(len(node.proto.output)):
         end = start + numbers.of(sizes)[index]
+        if known is not None and node.is_read(index) and not start.number <= end.number <= known.sum():
+            node.refuse("more parts are asked for than there are, which fails at every run", "ask for fewer parts")
         parts.append(op.Slice(x, start.value, end.value, axis) if node.uses_output(index) else None)
         start = end
     return tuple(parts)

@@ -59,7 +59,7 @@ def _float_thresholds(node: Node, exact: Numbers) -> Numbers:
     """The floats that divide all floats as these thresholds do."""
     with numpy.errstate(over="ignore"):
         near = exact.astype(numpy.float32)
-    if (near == exact).all():
+    if numpy.array_equal(near, exact, equal_nan=True):
         return near
     if node.dtype(0) == DOUBLE:
         node.refuse("a threshold is no float, and the input is double", "make the input float")
@@ -126,29 +126,23 @@ class Forest:
     @classmethod
     def from_lists(cls, node: Node, voting: str, weights: Numbers, thresholds: Numbers) -> Forest:
         """Reads the lists of a node below 5; `voting` is what those of the votes begin with."""
-        ids, modes = node.attr("nodes_treeids") or [], node.attr("nodes_modes") or []
+        ids, modes = node.attr("nodes_treeids"), node.attr("nodes_modes")
         tracks = node.attr("nodes_missing_value_tracks_true") or [0] * len(ids)
         lists = (node.attr(f"nodes_{name}") for name in ("nodeids", "featureids", "truenodeids", "falsenodeids"))
-        rows = _rows(node, ids, modes, tracks, thresholds.tolist(), *lists)
+        rows = list(zip(ids, modes, tracks, thresholds.tolist(), *lists, strict=True))
         spots: dict[tuple[int, int], Branch | Leaf] = {}
         for tree, mode, follows, threshold, name, feature, _, _ in rows:
-            if mode not in (*_MODES[:_MEMBER], "LEAF"):
-                node.refuse(f"there is no mode {mode}", _INVALID)
-            leaf = mode == "LEAF"
-            spots[tree, name] = Leaf() if leaf else Branch(feature, mode, [threshold], follows)
+            spots[tree, name] = Leaf() if mode == "LEAF" else Branch(feature, mode, [threshold], follows)
         below = set()
         for tree, _, _, _, name, _, true, false in rows:
             spot = spots[tree, name]
             if isinstance(spot, Branch):
                 sides = [(tree, true), (tree, false)]
-                if not spots.keys() >= set(sides):
-                    node.refuse("a node is followed by one that is not there", _INVALID)
                 spot.sides = [spots[side] for side in sides]
                 below.update(sides)
-        for tree, name, target, weight in _rows(
-            node, *(node.attr(f"{voting}_{name}") for name in ("treeids", "nodeids", "ids")), weights.tolist()
-        ):
-            if isinstance(leaf := spots.get((tree, name)), Leaf):
+        votes = (node.attr(f"{voting}_{name}") for name in ("treeids", "nodeids", "ids"))
+        for tree, name, target, weight in zip(*votes, weights.tolist(), strict=True):
+            if isinstance(leaf := spots[tree, name], Leaf):
                 leaf.votes.append((target, weight))
         roots = {name: spot for name, spot in spots.items() if name not in below}
         if len(roots) != len({tree for tree, _ in spots}) or len({tree for tree, _ in roots}) != len(roots):
@@ -196,23 +190,16 @@ class Forest:
         )
         tracks = node.attr("nodes_missing_value_tracks_true") or [0] * len(modes)
         sides = [node.attr(f"nodes_{side}{what}") for side in ("true", "false") for what in ("nodeids", "leafs")]
-        rows = _rows(node, node.attr("nodes_featureids"), modes, splits, tracks, *sides)
-        if not all(0 <= mode <= _MEMBER for mode in modes):
-            node.refuse("there is a mode that is not known", _INVALID)
-        leaves = [Leaf([vote]) for vote in _rows(node, node.attr("leaf_targetids"), weights)]
-        sets = _sets(node)
-        branches = [
-            Branch(feature, _MODES[mode], next(sets, [math.nan]) if mode == _MEMBER else [split], follows)
-            for feature, mode, split, follows, *_ in rows
-        ]
-        try:
-            for branch, (*_, true, true_leaf, false, false_leaf) in zip(branches, rows, strict=True):
-                branch.sides = [
-                    (leaves if leaf else branches)[i] for i, leaf in ((true, true_leaf), (false, false_leaf))
-                ]
-            return cls([branches[root] for root in node.attr("tree_roots")])
-        except IndexError:
-            node.refuse("a node is followed by one that is not there", _INVALID)
+        rows = list(zip(node.attr("nodes_featureids"), modes, splits, tracks, *sides, strict=True))
+        leaves = [Leaf([vote]) for vote in zip(node.attr("leaf_targetids"), weights, strict=True)]
+        sets, branches = _sets(node), []
+        for feature, number, split, follows, *_ in rows:
+            mode = _word(node, _MODES, number)
+            numbers = next(sets, [math.nan]) if number == _MEMBER else [split]
+            branches.append(Branch(feature, mode, numbers, follows))
+        for branch, (*_, true, true_leaf, false, false_leaf) in zip(branches, rows, strict=True):
+            branch.sides = [(leaves if leaf else branches)[i] for i, leaf in ((true, true_leaf), (false, false_leaf))]
+        return cls([branches[root] for root in node.attr("tree_roots")])
 
     def tables(self, vote: Callable[[Leaf, int], Vote]) -> dict[str, Any]:
         """Returns the tables of a TreeEnsemble, as lists. A tree is there once for each of the votes that its leaves
@@ -249,14 +236,6 @@ class Forest:
         return {"tree_roots": roots, **tables, "leaf_targetids": targets, "leaf_weights": weights}
 
 
-def _rows(node: Node, *lists: Sequence[Any] | None) -> list[tuple[Any, ...]]:
-    """Returns the rows of a table whose columns are these lists."""
-    columns = [column or () for column in lists]
-    if len(set(map(len, columns))) > 1:
-        node.refuse("lists that tell of the same nodes or votes differ in length", _INVALID)
-    return list(zip(*columns, strict=True))
-
-
 def _sets(node: Node) -> Iterator[list[float]]:
     """Yields the sets to be member of; NaN ends a set. An empty one has NaN for a member, which nothing equals."""
     members: list[float] = []
@@ -269,12 +248,11 @@ def _sets(node: Node) -> Iterator[list[float]]:
     yield members or [math.nan]
 
 
-def _place(node: Node, names: Sequence[Any], what: str) -> int:
-    """Returns the number of what an attribute names."""
-    name = node.attr(what)
-    if name not in names:
-        node.refuse(f"there is no {what} {name}", _INVALID)
-    return names.index(name)
+def _word(node: Node, words: Sequence[str], number: int) -> str:
+    """Returns the word that a number stands for from 5 on."""
+    if not 0 <= number < len(words):
+        node.refuse(f"number {number} is none of {', '.join(words)}", _INVALID)
+    return words[number]
 
 
 def _numbers(node: Node, name: str) -> Numbers:
@@ -290,8 +268,8 @@ def _numbers(node: Node, name: str) -> Numbers:
 @upgrade("TreeEnsembleRegressor", at=5, domain=AI_ONNX_ML)
 def regress_by_ensemble(node: Node, op: Emitter) -> Value:
     """Nodes and leaves go into two tables, and each base value into a tree of one leaf."""
-    aggregate = _AGGREGATES[_place(node, _AGGREGATES, "aggregate_function")]
-    return _scores(node, op, "target", node.attr("n_targets") or 1, aggregate, node.attr("post_transform"))
+    targets, aggregate = node.attr("n_targets") or 1, node.attr("aggregate_function")
+    return _scores(node, op, "target", targets, aggregate, node.attr("post_transform"))
 
 
 @upgrade("TreeEnsembleClassifier", at=5, domain=AI_ONNX_ML)
@@ -320,10 +298,10 @@ def _scores(node: Node, op: Emitter, voting: str, targets: int, aggregate: str, 
         op.equivalent("the scores are summed up in another precision")
     if work == FLOAT and thresholds.dtype == numpy.float64:
         thresholds = _float_thresholds(node, thresholds)
-    voters = _rows(node, node.attr(f"{voting}_treeids"), node.attr(f"{voting}_nodeids"))
+    voters = list(zip(node.attr(f"{voting}_treeids"), node.attr(f"{voting}_nodeids"), strict=True))
     if aggregate == "AVERAGE" and (len(set(voters)) < len(voters) or base.any()):
         op.equivalent("weights are divided by the number of trees before they are summed up")
-        aggregate, weights = "SUM", weights / len(set(node.attr("nodes_treeids") or [0]))
+        aggregate, weights = "SUM", weights / len(set(node.attr("nodes_treeids")))
     forest = Forest.from_lists(node, voting, weights, thresholds)
     if voting == "class" and (weights < 0).any() and not base.size and len(forest.always_voted()) < targets:
         op.equivalent("whether a class without a vote wins over negative scores is not specified, and runtimes differ")
@@ -387,8 +365,8 @@ def regress_by_nodes(node: Node, op: Emitter) -> Value:
         op.at(13).Cast(x, to=FLOAT) if dtype == FLOAT16 else x,
         domain=AI_ONNX_ML,
         n_targets=node.attr("n_targets") or 1,
-        aggregate_function=_AGGREGATES[_place(node, range(len(_AGGREGATES)), "aggregate_function")],
-        post_transform=_TRANSFORMS[_place(node, range(len(_TRANSFORMS)), "post_transform")],
+        aggregate_function=_word(node, _AGGREGATES, node.attr("aggregate_function")),
+        post_transform=_word(node, _TRANSFORMS, node.attr("post_transform")),
         **Forest.from_tables(node).lists(),
     )[0]
     return y if dtype != FLOAT16 else op.at(13).Cast(y, to=FLOAT16)

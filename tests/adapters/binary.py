@@ -239,6 +239,18 @@ def _equal(a: str, b: str, y: str) -> str:
 
 
 EQUAL: list[Row] = [
+    *(
+        rewrites(
+            "Equal of uint64",
+            11,
+            target,
+            _equal("uint64[4]", "uint64[4]", "[4]"),
+            feeds={"a": [0, 2**64 - 1, 2**63, 5], "b": [0, 2**64 - 1, 2**63 - 1, 6]},
+            into=["Sub", "Cast", "Not"],
+            options={"exact": True},
+        )
+        for target in (10, 7)
+    ),
     rewrites("Equal of floats", 11, 10, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
     rewrites("Equal of floats", 13, 7, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
     rewrites("Equal of floats", 19, 6, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
