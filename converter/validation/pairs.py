@@ -207,8 +207,8 @@ def repeats(use: Use) -> str:
 
 
 def statistics(use: Use) -> str:
-    """Returns what is wrong with the shapes of scale, bias, mean and variance: one a channel, and one an element below 9
-    where `spatial` is 0."""
+    """Returns what is wrong with the shapes of scale, bias, mean and variance: one number a channel, and one an element
+    below 9 where `spatial` is 0."""
     return channels(1, 2, 3, 4)(use) if use.given.get("spatial", 1) else ""
 
 
