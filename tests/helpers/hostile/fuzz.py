@@ -1,4 +1,3 @@
-#!/usr/bin/env python
 # SPDX-License-Identifier: Apache-2.0
 """Converts hostile models in child processes that may die, and counts what comes of it.
 
