@@ -18,7 +18,7 @@ import numpy
 
 from onnx_convert.adapter import downgrade, dtype_name, upgrade
 from onnx_convert.adapters.lib.broadcast import is_single, padded, rank_of, same_shape, stretched
-from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FIRST_FLOATS, FLOAT, INT64, STRING
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, BOOL, DOUBLE, FIRST_FLOATS, FLOAT, INT64, STRING, UINT64
 from onnx_convert.adapters.lib.indices import flat, like
 from onnx_convert.adapters.lib.shapes import END
 
@@ -161,6 +161,8 @@ def compare_floats_by_order(node: Node, op: Emitter) -> Value:
     """
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
+    if dtype == UINT64:  # a difference wraps around, and is 0 for equal numbers only
+        return op.Not(op.Cast(op.at(7).Sub(a, b), to=BOOL))
     if dtype not in FIRST_FLOATS:
         return op.same()
     total = op.Add(a, b)

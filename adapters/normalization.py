@@ -111,13 +111,14 @@ def tell_training(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
         return op.same()
     y, mean, variance = op.sames(outputs=3, training_mode=1)
     saved: list[Value | None] = [None, None]
-    if node.uses_output(_SAVED_MEAN) or node.uses_output(_SAVED_VARIANCE):
+    if node.uses_output(_SAVED_MEAN) or node.is_read(_SAVED_VARIANCE):
         x, axes = _with_channels(node, op)
         center = op.at(13).ReduceMean(x, axes=axes, keepdims=1)
+        op.equivalent("what training saved is computed by other operators")
         if node.uses_output(_SAVED_MEAN):
             saved[0] = op.at(11).Squeeze(center, axes=axes)
         if node.uses_output(_SAVED_VARIANCE):
-            op.conditional("nothing reads saved_var, or expects the population variance there: runtimes differ")
+            op.conditional("what reads saved_var expects the population variance there: runtimes differ")
             saved[1] = _mean_square(op, op.at(7).Sub(x, center), axes, keepdims=0)
     return (y, mean, variance, *saved)
 
@@ -163,6 +164,8 @@ def _has_statistics(node: Node) -> bool:
 def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None, ...]:
     """The node on the features in one dimension."""
     x, (scale, *others) = node.input(0), (node.input(index) for index in range(1, 5))
+    if any(_is_by_channel(value, x) for value in (scale, *others)):
+        node.refuse("spatial is 0, yet there is not one statistic for each feature", "set spatial to 1 if it is meant")
     flat = [op.Reshape(value, op.const([-1])) if value.rank != 1 else value for value in (scale, *others)]
     y, *statistics = op.sames(op.at(9).Flatten(x, axis=1), *flat, drop=("spatial",), **attributes)
     features = scale.shape if scale.shape and all(isinstance(size, int) and size for size in scale.shape) else None
@@ -172,6 +175,15 @@ def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None
         feature = op.Shape(scale) if features is None else op.const(features)
         values.append(op.Reshape(value, feature) if node.uses_output(index) else None)
     return tuple(values)
+
+
+def _is_by_channel(statistic: Value, x: Value) -> bool:
+    """Returns whether a statistic is known not to have the shape of a member of the batch."""
+    if statistic.shape is None or x.shape is None:
+        return False
+    pairs = list(zip(statistic.shape, x.shape[1:], strict=False))
+    clash = any(isinstance(one, int) and isinstance(other, int) and one != other for one, other in pairs)
+    return clash or len(statistic.shape) != len(x.shape) - 1
 
 
 def _with_channels(node: Node, op: Emitter) -> tuple[Value, list[int]]:

@@ -16,23 +16,26 @@ if TYPE_CHECKING:
     from onnx_convert.conversion import Conversion
     from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
     from onnx_convert.reference.model_summary import Description
-    from onnx_convert.report import Refusal, Report, Step
+    from onnx_convert.report import Change, Refusal, Report, Step
     from onnx_convert.rewrite.emitter import Emitter
     from onnx_convert.rewrite.node import Node, Value
     from onnx_convert.rewrite.registry import compatible, downgrade, impossible, upgrade
+
+    __version__: str
 
 _HOMES = {
     "api": ("convert", "convert_version", "inspect", "plan"),
     "conversion": ("Conversion",),
     "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "RefusedError", "UsageError"),
     "reference.model_summary": ("Description",),
-    "report": ("Refusal", "Report", "Step"),
+    "report": ("Change", "Refusal", "Report", "Step"),
     "rewrite.emitter": ("Emitter",),
     "rewrite.node": ("Node", "Value"),
     "rewrite.registry": ("compatible", "downgrade", "impossible", "upgrade"),
 }
 
 __all__ = [
+    "Change",
     "Conversion",
     "Description",
     "Emitter",
@@ -58,6 +61,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("onnx-convert")
     for module, names in _HOMES.items():
         if name in names:
             from importlib import import_module
@@ -67,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from onnx_convert.report import Report
     from onnx_convert.target.request import Opsets
 
-Model = Any  # a path, bytes, a ModelProto or an onnx_ir.Model
+Model = Any  # a path, bytes, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch
 
 
 def convert(
@@ -37,15 +37,17 @@ def convert(
     strict: bool = False,
     expand: str = "",
     keep_functions: bool = False,
+    keep_initializer_inputs: bool = False,
     ir_version: int | None = None,
     in_place: bool = False,
 ) -> Conversion:
     """Converts a model to another opset without changing what it computes.
 
     Args:
-        model: a path, the bytes of a file, a `ModelProto` or an `onnx_ir.Model`; not changed unless `in_place`.
-        to: an ai.onnx opset, "latest", or opsets by domain, `{"ai.onnx": 14, "ai.onnx.ml": 3}`. ai.onnx.ml follows
-            ai.onnx to the opset of the same ONNX release unless it is named.
+        model: a path, the bytes of a file, a `ModelProto`, an `onnx_ir.Model` or what `torch.onnx.export` gives back;
+            not changed unless `in_place`.
+        to: an ai.onnx opset, "latest", or opsets by domain, `{"ai.onnx": 14, "ai.onnx.ml": 3}`. Unless it is named,
+            ai.onnx.ml follows ai.onnx down to the opset of the same ONNX release, and stays where it is on the way up.
         runtime: instead of `to`, a runtime that has to load the result: "onnxruntime@1.14". Opsets and IR version
             change only where that one needs it; a note of the report says what was too new.
         types: what becomes of a dtype that the target's operator does not take: "refuse" it, "cast" to a wider dtype
@@ -56,6 +58,8 @@ def convert(
         expand: "all" writes out even operators whose replacement is very large, such as NonMaxSuppression.
         keep_functions: do not expand model-local functions, for the sake of an old IR version or of a node in one that
             can only be converted where the function is called: that is refused then.
+        keep_initializer_inputs: leave initializers among the inputs on the way from IR version 3 or older, where they
+            all are, to a newer one, where that says that a caller may replace them.
         ir_version: the IR version to stamp, instead of the one that goes with the opset; with `runtime`, a lower one.
         in_place: change a `ModelProto` itself; its weights are then not copied.
 
@@ -66,7 +70,7 @@ def convert(
     """
     request = requested(
         to, runtime, ir_version, types=types, exact=exact, allow=allow, strict=strict, expand=expand,
-        keep_functions=keep_functions,
+        keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs,
     )  # fmt: skip
     started = time.perf_counter()
     with ExitStack() as stack:
@@ -89,16 +93,18 @@ def plan(
     strict: bool = False,
     expand: str = "",
     keep_functions: bool = False,
+    keep_initializer_inputs: bool = False,
     ir_version: int | None = None,
 ) -> Report:
     """Reports what `convert` would do, without a model: the same checks, the same errors, the same report."""
     request = requested(
         to, runtime, ir_version, types=types, exact=exact, allow=allow, strict=strict, expand=expand,
-        keep_functions=keep_functions,
+        keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs,
     )  # fmt: skip
     started = time.perf_counter()
     with open_source(model) as source:
         _, report = planned(source, request)
+        report.source_bytes = source.file.size if source.file is not None else 0
     report.seconds = time.perf_counter() - started
     return report
 
@@ -124,7 +130,7 @@ def inspect(
         "latest", types=types, exact=exact, allow=allow, strict=strict, expand=expand, keep_functions=keep_functions
     )
     started = time.perf_counter()
-    with open_source(model) as source:
+    with open_source(model, incomplete=True) as source:
         description = describe(source, request)
     description.seconds = time.perf_counter() - started
     return description

@@ -28,6 +28,7 @@ class Conversion:
 
     def __init__(self, source: OpenSource, report: Report) -> None:
         self.report = report
+        self.report.source_bytes = source.file.size if source.file is not None else 0
         self._source = source
         self._model: Any = None
         self._closed = False
@@ -83,6 +84,8 @@ class Conversion:
         )
         self.report.seconds += time.perf_counter() - started
         self.report.destination = str(path)
+        self.report.destination_bytes = written.bytes
+        self.report.replaced = written.replaced
         self.report.data_files = [str(file) for file in written.data_files]
         self.report.shared_data = [str(file) for file in written.shared_data]
         for file in written.shared_data:
@@ -96,6 +99,7 @@ class Conversion:
         """Writes the model to a binary stream; external data stay where they are, or are embedded."""
         written = writer.write_stream(self._source.proto, stream, self._open_file(), external=_kind(external))
         self.report.destination = "-"
+        self.report.destination_bytes = written.bytes
         self.report.shared_data = [str(file) for file in written.shared_data]
         if written.shared_data:
             names = ", ".join(file.name for file in written.shared_data)

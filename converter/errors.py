@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from onnx_convert.report import Refusal, Report
 
@@ -52,15 +52,22 @@ class RefusedError(OnnxConvertError):
     """The model cannot be carried to the target with the same meaning; nothing was written or changed.
 
     Holds every refusal, and the nearest opset on the way that was found reachable by planning it (None: only the
-    opset that the model has).
+    opset that the model has). `also` are opsets of other domains that have to be asked for with it.
     """
 
     exit_code = 1
 
-    def __init__(self, refusals: Sequence[Refusal], report: Report, nearest: int | None = None) -> None:
+    def __init__(
+        self,
+        refusals: Sequence[Refusal],
+        report: Report,
+        nearest: int | None = None,
+        also: Mapping[str, int] | None = None,
+    ) -> None:
         self.refusals = tuple(refusals)
         self.report = report
         self.nearest = nearest
+        self.also = dict(also or {})
         first = self.refusals[0]
         more = f" (and {len(self.refusals) - 1} more)" if len(self.refusals) > 1 else ""
         super().__init__(f"{first}{more}")

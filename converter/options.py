@@ -15,3 +15,4 @@ class Options(NamedTuple):
     strict: bool = False
     expand_all: bool = False
     keep_functions: bool = False
+    keep_initializer_inputs: bool = False

@@ -30,6 +30,22 @@ class Step(NamedTuple):
     condition: str = ""
 
 
+class Change(NamedTuple):
+    """Nodes of one operator that all became the same.
+
+    `became` lists the operators of the new nodes in order, with the domain unless that is ai.onnx: ("HardSigmoid",
+    "Mul"). It is ("initializer",) for a node whose value is an initializer now, and empty for one that went because
+    nothing uses it any more.
+    `boundaries` are the opsets at which the operator's meaning changed on the way, `nodes` the names.
+    """
+
+    operator: str
+    domain: str
+    became: tuple[str, ...]
+    boundaries: tuple[int, ...]
+    nodes: tuple[str, ...]
+
+
 @dataclass
 class Report:
     """Everything that a conversion did, or would do, to a model."""
@@ -42,7 +58,13 @@ class Report:
     ir_version_after: int = 0
     nodes_before: int = 0  # of the whole model, subgraphs and functions included
     nodes_after: int = 0
-    steps: Counter[Step] = field(default_factory=Counter)  # how many nodes took each step
+    nodes_changed: int = 0  # nodes of the source that are different or gone, by `changes`
+    nodes_kept: int = 0  # nodes of the source that are as they were; those of inlined functions are neither
+    changes: list[Change] = field(default_factory=list)
+    steps: Counter[Step] = field(default_factory=Counter)  # how many of the changed nodes took each step
+    inexact: dict[Step, list[str]] = field(default_factory=dict)  # the nodes of steps that are not exact
+    inputs_added: list[str] = field(default_factory=list)  # of the main graph
+    inputs_removed: list[str] = field(default_factory=list)
     inlined: list[str] = field(default_factory=list)  # functions expanded at their calls, as domain.name
     assumed: list[str] = field(default_factory=list)  # what could not be known and was taken to be fine
     warnings: list[str] = field(default_factory=list)
@@ -51,6 +73,10 @@ class Report:
     data_files: list[str] = field(default_factory=list)  # external data written or copied along
     shared_data: list[str] = field(default_factory=list)  # external data left in place and pointed at
     touched: bool = False  # whether anything is different besides what the fields above tell, as in a function
+    runtime: str = ""  # that has to load the result, if one was named
+    source_bytes: int = 0  # of the file, 0 if the model came from memory
+    destination_bytes: int = 0  # of the model's own file, external data apart
+    replaced: bool = False  # whether the result took the place of another file
     seconds: float = 0.0
 
     @property
@@ -72,7 +98,12 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """The report as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain["steps"] = [{**step._asdict(), "count": count} for step, count in self.steps.items()]
+        plain["changes"] = [{**change._asdict(), "count": len(change.nodes)} for change in self.changes]
+        plain["steps"] = [
+            {**step._asdict(), "count": count, "nodes": self.inexact.get(step, [])}
+            for step, count in self.steps.items()
+        ]
+        del plain["inexact"]
         plain["refusals"] = [refusal._asdict() for refusal in self.refusals]
         plain["changed"] = self.changed
         plain["form"] = self.form

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from onnx_convert.adapter import downgrade
+from onnx_convert.adapter import LARGEST, downgrade
 from onnx_convert.adapters.lib.dtypes import FLOATS, cast, working_dtype
 from onnx_convert.adapters.lib.numbers import Number, Numbers
 
@@ -77,6 +77,7 @@ def _axes(node: Node) -> int:
 def _transposed_convolution(node: Node, op: Emitter, blocks: _Blocks, size: Array) -> Value:
     """Writes a kernel for each element of a block that puts it into its place; images one by one."""
     x, numbers, count = node.input(0), blocks.image.numbers, prod(size.tolist())
+    node.limit(count, count, most=LARGEST)
     batch, channels = numbers.size(x, 0), numbers.size(x, 1) // count
     known = blocks.left.known
     y = op.ConvTranspose(

@@ -101,9 +101,9 @@ def count_and_scale(node: Node, op: Emitter) -> Value:
     dtype = next((value.dtype for value in given if value.dtype), 0) or node.dtype(0)
     numbers = Numbers(op, INT64 if is_integer(dtype) else dtype)
     if is_integer(dtype) and all(value is not None for value in known):
-        first, last, by = (int(value.item()) for value in known if value is not None)
-        if by and -((first - last) // by) <= WRITTEN:
-            return op.const(range(first, last, by), dtype)
+        low, high, by = (int(value.item()) for value in known if value is not None)
+        if by and -((low - high) // by) <= WRITTEN:
+            return op.const(range(low, high, by), dtype)
     if not is_integer(dtype):
         op.equivalent("how a step is rounded is not specified")
     start, limit, step = (numbers.of(value) for value in given)

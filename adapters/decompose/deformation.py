@@ -121,6 +121,7 @@ def _taps(
     """Writes for the points along one axis the places of the elements before and after, and how near each is: both
     [batch, offset groups * elements, places...]."""
     op, offset, reals = numbers.op, node.input(_OFFSET), numbers.to(working_dtype(node.dtype(_OFFSET)))
+    node.limit(*kernel.sizes, kernel.offset_groups)
     channels = numpy.arange(kernel.offset_groups * kernel.elements) * kernel.axes + axis
     moved = cast(op, op.Gather(offset, op.const(channels), axis=1), reals.dtype)
     point = op.Add(moved, reals.of(_unmoved(node, numbers, kernel, axis)).value)

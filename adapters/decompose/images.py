@@ -117,6 +117,7 @@ def _samples(
     zero, one = op.const(0, dtype), op.const(1, dtype)
     start, end = (op.at(9).Slice(regions, axes=[1], starts=[i], ends=[i + 1]) for i in (first, first + 2))
     extent = op.Max(op.Sub(end, start), one)
+    node.limit(bins, ratio)
     parts = (numpy.arange(bins)[:, None] + (numpy.arange(ratio) + 0.5) / ratio) / bins
     at = op.Add(op.Unsqueeze(start, axes=[2]), op.Mul(op.Unsqueeze(extent, axes=[2]), op.const(parts[None], dtype)))
     size = length.numbers.to(dtype).of(length)
@@ -164,6 +165,9 @@ def _compared_in_windows(node: Node, op: Emitter, shape: Sequence[int], kernel: 
     """Each window is compared with the index that points into it."""
     sizes = [size * width for size, width in zip(shape[2:], kernel, strict=True)]
     parts = [(size, width) for size, width in zip(shape[2:], kernel, strict=True)]
+    node.limit(*shape[:2])
+    for size, width in parts:
+        node.limit(size, width)
     place = op.const(numpy.arange(prod(shape[:2])).reshape(*shape[:2], *[1, 1] * len(parts)) * prod(sizes))
     for axis, (size, width) in enumerate(parts):
         along = numpy.arange(size * width).reshape(size, width, *[1, 1] * (len(parts) - axis - 1))
@@ -177,6 +181,7 @@ def _compared_in_windows(node: Node, op: Emitter, shape: Sequence[int], kernel: 
 def _matched(node: Node, op: Emitter, count: int) -> Value:
     """So many elements, each compared with all indices."""
     flat = op.const([-1])
+    node.limit(count)
     hits = op.Cast(op.Equal(op.const(numpy.arange(count)[:, None]), op.Reshape(node.input(1), flat)), to=FLOAT)
     found = op.Cast(op.ReduceMax(hits, axes=[1], keepdims=0), to=INT64)
     source = op.Mul(op.Add(op.ArgMax(hits, axis=1, keepdims=0), op.const(1)), found)

@@ -124,6 +124,7 @@ class Numbers:
         """Returns the matrix [[0, 1, 2 ...]], of so many columns."""
         count = count if isinstance(count, Number) else self.of(count)
         if count.number is not None:
+            self.op.subject.limit(int(count.number))
             return self._known(numpy.arange(int(count.number))[None])
         length = count.in_dtype(INT64)
         return self.of(self.once(lambda: count_in_row(self.op, length), "row", length.name), 0, END)

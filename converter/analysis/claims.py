@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import onnx.shape_inference
 from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
 
-from onnx_convert.analysis import settling
+from onnx_convert.analysis import onnx_inference, settling
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.spec import opsets
@@ -22,11 +21,10 @@ if TYPE_CHECKING:
 
 def leniently(serialised: bytes) -> GraphProto:
     """Returns the main graph of a view with every type that can be inferred, as it is where inference breaks off."""
-    model = ModelProto.FromString(serialised)
     try:
-        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True).graph
+        return onnx_inference.infer(serialised, check_type=False, strict=False, data_prop=True)
     except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
-        graph: GraphProto = model.graph
+        graph: GraphProto = ModelProto.FromString(serialised).graph
         return graph
 
 

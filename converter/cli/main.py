@@ -3,7 +3,8 @@
 
 Imports click and nothing else that takes time, so that `--help` answers at once; onnx comes with the first model, rich
 with the first terminal. What is printed goes to stdout, or to stderr when the model itself goes to stdout; errors and
-refusals go to stderr. Exit codes are those of `onnx_convert.errors`, 0 for done and 130 for an interrupt.
+refusals go to stderr. Exit codes are those of `onnx_convert.errors`, 0 for done, 5 for `--check --exit-code` of a model
+that would change, and 128 and the signal's number for an interrupt.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ import contextlib
 import io
 import json
 import os
-import re
 import sys
 import time
 import traceback
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from onnx_convert.cli import tables
+from onnx_convert.cli import hints, places, signals, tables
+from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
 
 if TYPE_CHECKING:
@@ -32,11 +32,20 @@ if TYPE_CHECKING:
     from onnx_convert.report import Report
     from onnx_convert.storage.writer import Progress
 
-STREAM: Final = "-"
+WOULD_CHANGE: Final = 5
 PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
 GROUPS: Final = {
-    "Target": ("--to", "--for", "--ir-version", "--output", "--in-place", "--check"),
-    "Promises": ("--types", "--exact", "--allow", "--strict", "--expand", "--keep-functions"),
+    "Target": ("--to", "--for", "--ir-version", "--check", "--exit-code"),
+    "Output": ("--output", "--in-place", "--force", "--no-clobber"),
+    "Promises": (
+        "--types",
+        "--exact",
+        "--allow",
+        "--strict",
+        "--expand",
+        "--keep-functions",
+        "--keep-initializer-inputs",
+    ),
     "External data": ("--save-external-data", "--embed", "--overwrite-data", "--external-data-size-threshold"),
     "Knowledge (no MODEL)": ("--list-runtimes", "--explain", "--coverage"),
     "Other": ("--json", "--quiet", "--verbose", "--debug", "--version", "--help"),
@@ -54,9 +63,22 @@ class _Command(click.Command):
                 rows = [record for name in names if (record := records[name])]
                 formatter.write_dl([(term.ljust(width), text) for term, text in rows], col_max=width)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        line = [*args]
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if hint := hints.of_option(error.option_name, line):
+                raise click.UsageError(hint, ctx) from error
+            raise
+        if ctx.args:
+            raise click.UsageError(hints.of_arguments(ctx.args), ctx)
+        return rest
+
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         try:
-            code = super().main(*args, **{**extra, "standalone_mode": False})
+            with signals.ended_by_signals():
+                code = super().main(*args, **{**extra, "standalone_mode": False})
         except click.ClickException as error:
             code = error.exit_code
             _error(f"{error.format_message()} (try --help)")
@@ -75,20 +97,23 @@ def _opset(text: str) -> tuple[str, int | str]:
 
 @click.command(
     cls=_Command,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "allow_extra_args": True},
     options_metavar="[OPTIONS]",
-    epilog="Exit codes: 0 done or nothing to do, 1 refused, 2 usage, 4 unreadable model.",
+    epilog="Exit codes: 0 done, 1 refused, 2 usage, 4 unreadable, 5 would change.",
 )
 @click.argument("model", metavar="MODEL", required=False, type=click.Path())
-@click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest, ai.onnx.ml:3; once per domain")
-@click.option("--for", "runtime", metavar="RUNTIME", help="what has to load it: onnxruntime@1.14")
-@click.option("--list-runtimes", is_flag=True, help="what --for knows, and how well")
+@click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest; once per domain: ai.onnx.ml:3")
+@click.option("--for", "runtimes", multiple=True, metavar="RUNTIME", help="what has to load it: onnxruntime@1.14")
+@click.option("--list-runtimes", is_flag=False, flag_value="", metavar="[NAME]", help="what --for knows, and how well")
 @click.option("--explain", metavar="OPERATOR", help="what becomes of it: Softmax, Softmax@13")
 @click.option("--coverage", is_flag=True, help="what is decided, for every operator")
 @click.option("--ir-version", type=int, metavar="N", help="instead of the one of the opset")
 @click.option("-o", "--output", type=click.Path(), metavar="PATH", help="file or folder, - for stdout")
 @click.option("--in-place", is_flag=True, help="replace MODEL itself")
+@click.option("-f", "--force", is_flag=True, help="replace a file that is no ONNX model too")
+@click.option("--no-clobber", is_flag=True, help="replace no file")
 @click.option("--check", is_flag=True, help="plan only, write nothing")
+@click.option("--exit-code", is_flag=True, help="with --check: 5 if it would change")
 @click.option(
     "--types",
     type=click.Choice(["refuse", "cast", "cast-rounding"]),
@@ -107,6 +132,7 @@ def _opset(text: str) -> tuple[str, int | str]:
 @click.option("--strict", is_flag=True, help="refuse what is unknown, assume nothing")
 @click.option("--expand", type=click.Choice(["all"]), metavar="WHAT", help="all: very large replacements as well")
 @click.option("--keep-functions", is_flag=True, help="refuse instead of inlining functions")
+@click.option("--keep-initializer-inputs", is_flag=True, help="from IR version 3: they stay inputs")
 @click.option(
     "--save-external-data",
     "external_name",
@@ -133,20 +159,24 @@ def _opset(text: str) -> tuple[str, int | str]:
 def main(
     model: str | None,
     to: tuple[tuple[str, int | str], ...],
-    runtime: str | None,
-    list_runtimes: bool,
+    runtimes: tuple[str, ...],
+    list_runtimes: str | None,
     explain: str | None,
     coverage: bool,
     ir_version: int | None,
     output: str | None,
     in_place: bool,
+    force: bool,
+    no_clobber: bool,
     check: bool,
+    exit_code: bool,
     types: str,
     exact: bool,
     allow: tuple[str, ...],
     strict: bool,
     expand: str | None,
     keep_functions: bool,
+    keep_initializer_inputs: bool,
     external_name: str | None,
     embed: bool,
     overwrite_data: bool,
@@ -156,10 +186,13 @@ def main(
     verbose: bool,
     debug: bool,
 ) -> int:
-    """Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is."""
+    """Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.
+
+    ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.
+    """
     _prepare(sys.stdout, sys.stderr)
-    if list_runtimes:
-        return _list_runtimes(as_json=as_json)
+    if list_runtimes is not None:
+        return _list_runtimes(list_runtimes, as_json=as_json, debug=debug)
     if explain is not None or coverage:
         return _tell(explain, as_json=as_json, debug=debug)
     if model is None and external_name:  # `--save-external-data MODEL`: the one thing given is the model
@@ -167,15 +200,9 @@ def main(
     if model is None:
         raise click.UsageError("Missing argument 'MODEL'.")
     external = "embed" if embed else "keep" if external_name is None else "save"
-    if embed and external_name is not None:
-        raise click.UsageError("--embed and --save-external-data exclude each other.")
-    if to and runtime is not None:
-        raise click.UsageError("--to and --for exclude each other.")
+    runtime = runtimes[0] if runtimes else None
     described = not to and runtime is None and ir_version is None
-    if described and (output is not None or in_place or check or external != "keep"):
-        raise click.UsageError("Missing option '--to' or '--for'.")
-    if in_place and (output is not None or model == STREAM):
-        raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
+    _check_usage(click.get_current_context().params, described=described)
     if output is None and model == STREAM:
         output = STREAM
     piped = output == STREAM and not check and not described
@@ -197,7 +224,7 @@ def main(
         "external": external,
         "external_name": external_name or None,
         "size_threshold": size_threshold,
-        "overwrite_data": overwrite_data,
+        "overwrite_data": overwrite_data or force,
     }
 
     try:
@@ -207,25 +234,58 @@ def main(
         if described:
             _describe(api.inspect(source, **promises), as_json=as_json, quiet=quiet, verbose=verbose)
             return 0
-        options = {**promises, "runtime": runtime, "ir_version": ir_version}
+        options = {
+            **promises,
+            "runtime": runtime,
+            "ir_version": ir_version,
+            "keep_initializer_inputs": keep_initializer_inputs,
+        }
         if check:
             report = api.plan(source, _target(to), **options)
         else:
             with api.convert(source, _target(to), **options) as conversion:
                 report = conversion.report
                 if report.changed or output is not None or external != "keep":
-                    path = model if in_place else _destination(model, output, report.opsets_after.get("ai.onnx", 0))
-                    _save(conversion, path, saving, bar=not quiet)
+                    path = (
+                        model if in_place else places.destination(model, output, report.opsets_after.get("ai.onnx", 0))
+                    )
+                    if not in_place:
+                        places.protect(path, force=force, no_clobber=no_clobber)
+                    with places.elsewhere(named=output is not None):
+                        _save(conversion, path, saving, bar=not quiet)
         if as_json:
             _print_json("checked" if check else "converted" if report.changed else "unchanged", report)
         elif not quiet:
             parts = tables.report_tables(report, verbose=verbose)
-            _show([*parts, _outcome(report, model, check)], screen)
+            _show([*parts, tables.outcome(report, "stdin" if model == STREAM else model, checked=check)], screen)
     except RefusedError as error:
         return _refused(error, model, as_json=as_json, quiet=quiet, verbose=verbose)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
         return _failed(error, as_json=as_json, debug=debug)
-    return 0
+    return WOULD_CHANGE if exit_code and report.changed else 0
+
+
+def _check_usage(given: dict[str, Any], *, described: bool) -> None:
+    """UsageError for options that contradict each other. `described` says that MODEL is not to be converted."""
+    saves = given["external_name"] is not None
+    runtimes = given["runtimes"]
+    without = ("output", "in_place", "check", "embed", "force", "no_clobber")
+    if given["embed"] and saves:
+        raise click.UsageError("--embed and --save-external-data exclude each other.")
+    if len(runtimes) > 1:
+        raise click.UsageError(
+            f"--for takes one runtime, not {len(runtimes)} ({', '.join(runtimes)}): run once for each."
+        )
+    if given["to"] and runtimes:
+        raise click.UsageError("--to and --for exclude each other.")
+    if described and (saves or any(given[name] for name in without)):
+        raise click.UsageError("Missing option '--to' or '--for'.")
+    if given["exit_code"] and not given["check"]:
+        raise click.UsageError("--exit-code needs --check.")
+    if given["no_clobber"] and (given["force"] or given["in_place"]):
+        raise click.UsageError(f"--no-clobber excludes {'--force' if given['force'] else '--in-place'}.")
+    if given["in_place"] and (given["output"] is not None or given["model"] == STREAM):
+        raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
 
 
 def _prepare(*streams: IO[str]) -> None:
@@ -235,14 +295,18 @@ def _prepare(*streams: IO[str]) -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _list_runtimes(*, as_json: bool) -> int:
+def _list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
+    """Print what is known of all runtimes, or of one; give the exit code."""
     from onnx_convert.target import runtimes
 
-    rows = runtimes.listed()
+    try:
+        rows = runtimes.rows_of(name) if name else runtimes.listed()
+    except UsageError as error:
+        return _failed(error, as_json=as_json, debug=debug)
     if as_json:
         click.echo(json.dumps([row.to_dict() for row in rows], indent=2))
     else:
-        _show([tables.runtime_table(rows)], sys.stdout)
+        _show([*tables.runtime_tables(rows)], sys.stdout)
     return 0
 
 
@@ -275,21 +339,6 @@ def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
     if len(target) < len(to):
         raise UsageError("--to names a domain twice")
     return target or None
-
-
-def _destination(model: str, output: str | None, opset: int) -> str:
-    """Where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
-    if output == STREAM:
-        return STREAM
-    source = Path("model.onnx" if model == STREAM else model)
-    name = f"{re.sub(r'[.]opset[0-9]+$', '', source.stem)}.opset{opset}{source.suffix}"
-    path = source.with_name(name) if output is None else Path(output)
-    if output is not None and (output.endswith(("/", os.sep)) or path.is_dir()):
-        path.mkdir(parents=True, exist_ok=True)
-        path /= name
-    if path.exists() and model != STREAM and path.samefile(model):
-        raise UsageError(f"the output {path} is the input: use --in-place to replace it, or -o for another file")
-    return str(path)
 
 
 def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: bool) -> None:
@@ -329,34 +378,21 @@ def _bar(stack: contextlib.ExitStack) -> Progress:
     return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)
 
 
-def _outcome(report: Report, model: str, check: bool) -> str:
-    """The last line: what became of it."""
-    name = "stdin" if model == STREAM else model
-    opsets = tables.opsets_text(report.opsets_after)
-    where = "stdout" if report.destination == STREAM else report.destination
-    if report.changed and check:
-        return f"{name} can be moved to {opsets}; nothing was written."
-    if report.changed:
-        return f"Wrote {where} in {report.seconds:.2f} s."
-    if report.destination:
-        return f"{name} is already at {opsets}; wrote it to {where}."
-    return f"{name} is already at {opsets}; nothing to do."
-
-
 def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, verbose: bool) -> int:
     """Print every refusal and the way out; give the exit code."""
     if as_json:
         refusals = [refusal._asdict() for refusal in error.refusals]
-        _print_json("refused", error.report, refusals=refusals, nearest=error.nearest)
+        _print_json("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
     count = len(error.refusals)
     name = "stdin" if model == STREAM else model
     nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
     _error(f"{name}: {error if quiet else nodes}; nothing was written")
     if not quiet and not as_json:
-        nearest = f"The nearest opset within reach: --to {error.nearest}"
+        also = "".join(f" --to {domain}:{version}" for domain, version in error.also.items())
+        nearest = f"{'Within reach' if also else 'The nearest opset within reach'}: --to {error.nearest}{also}"
         table = tables.refusal_table(error.refusals, verbose=verbose)
         reach = nearest if error.nearest else "No opset on the way is within reach."
-        _show([table, *error.report.notes, reach], sys.stderr)
+        _show([table, *tables.remarks(error.report, verbose=verbose), reach], sys.stderr)
     return error.exit_code
 
 
@@ -383,7 +419,12 @@ def _print_json(status: str, told: Report | Description | None = None, **more: A
 
 def _error(text: str) -> None:
     line = tables.printable(" ".join(text.split()))
-    click.echo(f"{click.style('error:', fg='red', bold=True)} {line}", err=True)
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {line}", err=True, color=False if _no_color() else None)
+
+
+def _no_color() -> bool:
+    """See no-color.org."""
+    return bool(os.environ.get("NO_COLOR"))
 
 
 def _show(parts: list[tables.Table | str], stream: IO[str]) -> None:
@@ -391,6 +432,7 @@ def _show(parts: list[tables.Table | str], stream: IO[str]) -> None:
     if stream.isatty():
         from rich.console import Console
 
-        Console(file=stream, highlight=False).print(tables.rich(parts))
+        console = Console(file=stream, highlight=False, color_system=None if _no_color() else "auto")
+        console.print(tables.rich(parts))
     else:
         click.echo(tables.plain(parts), file=stream)

@@ -77,7 +77,8 @@ def _coverage(coverage: Coverage) -> list[Table | str]:
     rows: list[tuple[str, ...]] = [
         (operator_at(one.domain, one.operator, 0), marks(one.crossings)) for one in coverage.operators
     ]
-    return [Table(("Operator", "Boundaries"), rows), _LEGEND, _totals(coverage)]
+    legend = Table((), [(line,) for line in _LEGEND.split("\n")])
+    return [Table(("Operator", "Boundaries"), rows), legend, _totals(coverage)]
 
 
 def marks(crossings: tuple[tuple[int, str | None, str], ...]) -> str:

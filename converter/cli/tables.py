@@ -8,13 +8,14 @@ rich console prints. Nothing here prints, and rich is imported only by the funct
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
+from onnx_convert.report import CONDITIONAL, EQUIVALENT
+from onnx_convert.target.runtimes import nodes_text
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
@@ -26,29 +27,50 @@ if TYPE_CHECKING:
 
 _FEW = 3
 _MANY = 12  # operators of a description
+_VALUES = 8  # inputs or outputs of a description
+_LONG = 6  # operators that one became
 _GAP = "  "
-_FORMS = {
-    EXACT: "exact",
-    EQUIVALENT: "equivalent: the same mathematics, see below",
-    CONDITIONAL: "conditional: see below",
-}
 _LABELS = {EQUIVALENT: "may differ:", CONDITIONAL: "condition:"}  # of what a rewrite that is not exact says
 _STYLES = {"condition:": "bold yellow", "warning:": "bold yellow"}  # of labels that are more than labels
 
 
 class Table(NamedTuple):
-    """Rows of text; a cell may have several lines. `header` may be empty, `right` names the columns of numbers."""
+    """Rows of text; a cell may have several lines. `header` may be empty, `right` names the columns of numbers; the
+    caption follows the last row."""
 
     header: tuple[str, ...]
     rows: list[tuple[str, ...]]
     right: tuple[int, ...] = ()
+    caption: str = ""
 
 
-def report_tables(report: Report, *, verbose: bool = False) -> list[Table]:
-    """What was done, or would be: the model before and after, the rewrites, and what deserves attention."""
-    summary = Table((), list(_summary(report, verbose)) if report.changed else [])
-    remarks = Table((), list(_remarks(report, verbose)))
-    return [table for table in (summary, _rewrites(report.steps, verbose), remarks) if table.rows]
+def report_tables(report: Report, *, verbose: bool = False) -> list[Table | str]:
+    """What was done, or would be: the model before and after, what nodes became, and what deserves attention."""
+    head = [_head(report, verbose)] if report.changed else []
+    details = Table((), list(_details(report, verbose)))
+    parts = [details, _changes(report, verbose), *([_rewrites(report.steps)] if verbose else [])]
+    return [*head, *(table for table in parts if table.rows), *remarks(report, verbose=verbose)]
+
+
+def outcome(report: Report, name: str, *, checked: bool) -> str:
+    """The last line: what became of it."""
+    opsets = opsets_text(report.opsets_after)
+    where = "stdout" if report.destination == "-" else report.destination
+    if report.changed and checked:
+        return f"{name} can be moved to {opsets}; nothing was written."
+    done = "replaced" if report.replaced else "wrote"
+    size = f" ({size_text(report.destination_bytes)})" if report.destination_bytes else ""
+    if report.changed:
+        return f"{done} {where}{size} in {report.seconds:.2f} s"
+    if report.destination:
+        return f"{name} is already at {opsets}; {done} {'' if report.replaced else 'it to '}{where}{size}."
+    return f"{name} is already at {opsets}; nothing to do."
+
+
+def remarks(report: Report, *, verbose: bool = False) -> list[Table]:
+    """What deserves attention in a report, each remark under its label; no table if nothing does."""
+    rows: list[tuple[str, ...]] = [*_remarks(report, verbose)]
+    return [Table((), rows)] if rows else []
 
 
 def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Table:
@@ -63,7 +85,7 @@ def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Tabl
         lines = [
             reason,
             f"remedy: {remedy}" if remedy else "",
-            f"{_plural(len(nodes), 'node')}: {_few(nodes, verbose)}",
+            f"{_plural(len(nodes), 'node')}: {', '.join(_few(nodes, verbose))}",
         ]
         rows.append((operator, str(len(nodes)), "\n".join(filter(None, lines))))
     return Table(("Refused", "Nodes", "Why"), rows, right=(1,))
@@ -79,15 +101,19 @@ def description_tables(told: Description, *, verbose: bool = False) -> list[Tabl
     return tables
 
 
-def runtime_table(rows: Iterable[Runtime]) -> Table:
-    """What each runtime loads, and how that is known."""
+def runtime_tables(rows: Iterable[Runtime]) -> list[Table]:
+    """What each runtime loads, and how that is known; then the other names that they have."""
     header = ("Runtime", "Opset", "IR", "ai.onnx.ml", "Certainty", "Source")
     cells: list[tuple[str, ...]] = []
+    names: dict[str, str] = {}
     for row in rows:
         opset = f"{row.minimum}-{row.opset}" if row.minimum > 1 else str(row.opset or "any")
         name = f"{row.name}@{row.version}" if row.version else row.name
         cells.append((name, opset, str(row.ir or "any"), str(row.ml or "any"), row.certainty, row.source))
-    return Table(header, cells, right=(1, 2, 3))
+        if row.also:
+            names[row.name] = ", ".join(row.also)
+    aliases = Table(("Runtime", "Also called"), [*names.items()])
+    return [Table(header, cells, right=(1, 2, 3)), *([aliases] if names else [])]
 
 
 def opsets_text(opsets: dict[str, int]) -> str:
@@ -130,41 +156,90 @@ def rich(parts: Iterable[Table | str]) -> RenderableType:
     return Group(*shown)
 
 
-def _summary(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
+def _head(report: Report, verbose: bool) -> str:
+    """The model and its stamps in one line: `net.onnx   opset 19 -> 12   IR version 9 -> 7   for rknn-toolkit2`."""
+    source = "stdin" if report.source == "<stdin>" else report.source
+    told = [source + (f" ({size_text(report.source_bytes)})" if verbose and report.source_bytes else "")]
     for domain in [*report.opsets_before, *(set(report.opsets_after) - set(report.opsets_before))]:
         before, after = report.opsets_before.get(domain), report.opsets_after.get(domain)
         if domain == "ai.onnx" or before != after or verbose:
-            yield ("opset" if domain == "ai.onnx" else domain), _change(before or "none", after or "none")
-    yield "IR version", _change(report.ir_version_before, report.ir_version_after)
-    yield "nodes", _change(report.nodes_before, report.nodes_after)
+            name = "opset" if domain == "ai.onnx" else domain
+            told.append(f"{name} {_change(before or 'none', after or 'none')}")
+    told.append(f"IR version {_change(report.ir_version_before, report.ir_version_after)}")
+    if report.runtime:
+        told.append(f"for {report.runtime}")
+    return "   ".join(filter(None, told))
+
+
+def _details(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
+    """What is different besides nodes, and where external data are."""
     if report.inlined:
-        yield "inlined", _few(report.inlined, verbose)
+        yield "inlined", ", ".join(_few(report.inlined, verbose))
+    if report.inputs_added:
+        yield "inputs added", ", ".join(_few(report.inputs_added, verbose))
+    if report.inputs_removed:
+        yield "inputs removed", ", ".join(_few(report.inputs_removed, verbose))
     if report.data_files:
-        yield "data", f"{_few(report.data_files)} (written)"
+        yield "data", f"{', '.join(_few(report.data_files))} (written)"
     if report.shared_data:
-        yield "data", f"{_few(report.shared_data)} (left in place, the output points to it)"
-    yield "result", _FORMS[report.form]
+        yield "data", f"{', '.join(_few(report.shared_data))} (there already, the output points to it)"
 
 
-def _rewrites(steps: Counter[Step], verbose: bool) -> Table:
-    """One row for an operator at a boundary; verbose, one for each kind of rewrite, with its name and direction."""
-    counts: Counter[tuple[str, ...]] = Counter()
-    for step, count in steps.items():
-        row = (operator_at(step.domain, step.operator, 0), str(step.boundary or ""), step.form)
-        counts[(*row, step.direction, step.rewrite.replace("_", " ")) if verbose else row] += count
-    rows = [(operator, boundary, str(count), *rest) for (operator, boundary, *rest), count in counts.items()]
-    more = ("Way", "Rewrite") if verbose else ()
-    return Table(("Rewritten", "Boundary", "Nodes", "Form", *more), rows, right=(1, 2))
+def _changes(report: Report, verbose: bool) -> Table:
+    """One row for nodes of one operator that became the same; verbose, with all their names."""
+    counts: dict[tuple[str, str, str], list[str]] = {}
+    for change in report.changes:
+        became = _series(change.became) if change.became else "(gone, nothing uses it)"
+        if change.became == ("initializer",):
+            became = "an initializer"
+        key = operator_at(change.domain, change.operator, 0), became, ", ".join(map(str, change.boundaries))
+        counts.setdefault(key, []).extend(change.nodes)
+    rows = [
+        (operator, str(len(nodes)), became, at, *([", ".join(map(printable, nodes))] if verbose else []))
+        for (operator, became, at), nodes in counts.items()
+    ]
+    total = report.nodes_changed + report.nodes_kept
+    count = f"{report.nodes_changed} of {total} {_plural(total, 'node')} changed"
+    kept = f"{report.nodes_kept} {'is as it was' if report.nodes_kept == 1 else 'are as they were'}"
+    text = count if not report.nodes_kept else f"{count}, {kept}"
+    if not rows:
+        text = "no node changed"
+        if report.changed:
+            return Table((), [(text,)])
+    header = ("Changed", "Nodes", "Became", "At opset", *(["Names"] if verbose else []))
+    return Table(header, rows, right=(1,), caption=text)
+
+
+def _series(names: Sequence[str]) -> str:
+    """Operators in order; of many the first few, and how many nodes follow."""
+    shown = names if len(names) <= _LONG else [*names[: _LONG - 1], f"and {len(names) - _LONG + 1} more nodes"]
+    return ", ".join(shown)
+
+
+def _rewrites(steps: Counter[Step]) -> Table:
+    """One row for each kind of rewrite that took part: the operator at its boundary, how, and its promise."""
+    rows: list[tuple[str, ...]] = [
+        (operator_at(step.domain, step.operator, step.boundary), str(count), step.direction,
+         step.rewrite.replace("_", " "), step.form)
+        for step, count in steps.items()
+    ]  # fmt: skip
+    return Table(("Rewrite", "Nodes", "Way", "How", "Form"), rows, right=(1,))
 
 
 def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
     for step, count in report.steps.items():
         if step.condition:
-            operator = operator_at(step.domain, step.operator, step.boundary)
-            yield _LABELS.get(step.form, "note:"), f"{operator} ({count} {_plural(count, 'node')}): {step.condition}"
+            names = [f"'{printable(name)}'" for name in report.inexact.get(step, [])]
+            where = (
+                ", ".join(_few(names, verbose)) if verbose or len(names) == 1 else f"({count} {_plural(count, 'node')})"
+            )
+            yield (
+                _LABELS.get(step.form, "note:"),
+                f"{operator_at(step.domain, step.operator, 0)} {where}: {step.condition}",
+            )
     yield from (("warning:", warning) for warning in report.warnings)
     if report.assumed:
-        yield "assumed:", _few(report.assumed, verbose)
+        yield "assumed:", ", ".join(_few(report.assumed, verbose))
     yield from (("note:", note) for note in report.notes)
 
 
@@ -175,17 +250,24 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
         yield ("opset" if domain == "ai.onnx" else domain), str(version)
     yield "IR version", str(told.ir_version)
     subgraphs = f", {told.subgraphs} {_plural(told.subgraphs, 'subgraph')}" if told.subgraphs else ""
+    for label, values in (("inputs", told.inputs), ("outputs", told.outputs)):
+        yield label, "\n".join(_few([f"{printable(n)}  {t}" for n, t in values.items()], verbose, of=_VALUES)) or "none"
     yield "nodes", f"{told.nodes}{subgraphs}"
     yield "operators", _counted(told.operators, len(told.operators) if verbose else _MANY)
     if told.functions:
-        yield "functions", _few(told.functions, verbose)
-    yield "weights", f"{told.weights} {_plural(told.weights, 'tensor')}, {_size(told.weight_bytes)}"
+        yield "functions", ", ".join(_few(told.functions, verbose))
+    yield "weights", f"{told.weights} {_plural(told.weights, 'tensor')}, {size_text(told.weight_bytes)}"
     if told.data_files:
-        yield "external data", _few([f"{name} ({_size(size)})" for name, size in told.data_files.items()], verbose)
+        files = [
+            f"{name} ({size_text(size)}{', not there' if name in told.missing_data else ''})"
+            for name, size in told.data_files.items()
+        ]
+        yield "external data", ", ".join(_few(files, verbose))
     yield "dtypes", _counted(told.dtypes, len(told.dtypes))
     if told.highest:
         yield "in reach", f"opset {told.lowest} to {told.highest}"
-    yield "loaded by", "\n".join(_runtimes(told.runtimes)) or "none of the listed runtimes"
+    lines = [*_runtimes(told.runtimes), *_taught(told)]
+    yield "loaded by", "\n".join(lines) or "none of the listed runtimes"
 
 
 def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
@@ -199,6 +281,16 @@ def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
         yield f"{name} {versions}".rstrip() + (f" ({members[-1].certainty})" if members[-1].doubt else "")
 
 
+def _taught(told: Description) -> Iterator[str]:
+    """One line for each runtime that lacks operators of the model."""
+    groups: dict[tuple[str, ...], list[Runtime]] = {}
+    for row in told.taught:
+        groups.setdefault(tuple(row.lacks(told.foreign)), []).append(row)
+    for domains, rows in groups.items():
+        for line in _runtimes(rows):
+            yield f"{line}, apart from {nodes_text(told.foreign, domains)}, which it has to be taught"
+
+
 def _counted(counts: Mapping[str, int], limit: int) -> str:
     """The most frequent names with their numbers."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
@@ -206,7 +298,7 @@ def _counted(counts: Mapping[str, int], limit: int) -> str:
     return ", ".join([*shown, *([f"and {len(ranked) - limit} more"] if len(ranked) > limit else [])])
 
 
-def _size(count: float) -> str:
+def size_text(count: float) -> str:
     """Bytes for people, in powers of ten."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
@@ -219,9 +311,9 @@ def _change(before: object, after: object) -> str:
     return str(after) if before == after else f"{before} -> {after}"
 
 
-def _few(names: Sequence[str], verbose: bool = False) -> str:
-    shown = list(names) if verbose or len(names) <= _FEW + 1 else [*names[:_FEW], f"and {len(names) - _FEW} more"]
-    return ", ".join(shown)
+def _few(names: Sequence[str], verbose: bool = False, of: int = _FEW) -> list[str]:
+    """The names, or the first few and how many there are more."""
+    return [*names] if verbose or len(names) <= of + 1 else [*names[:of], f"and {len(names) - of} more"]
 
 
 def _plural(count: int, noun: str) -> str:
@@ -238,6 +330,8 @@ def _aligned(table: Table) -> Iterator[str]:
                 for index, (cell, width) in enumerate(zip(line, widths, strict=True))
             )
             yield _GAP.join(cells).rstrip()
+    if table.caption:
+        yield printable(table.caption)
 
 
 def _rich_table(table: Table) -> RenderableType:
@@ -258,4 +352,8 @@ def _rich_table(table: Table) -> RenderableType:
     for first, *rest in table.rows:
         style = "" if table.header else _STYLES.get(first, "dim")
         shown.add_row(Text(first, style), *(Text("\n".join(_lines(cell))) for cell in rest))
+    if table.caption:
+        from rich.console import Group
+
+        return Group(shown, Text(printable(table.caption)))
     return shown

@@ -24,15 +24,19 @@ if TYPE_CHECKING:
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.model.node_list import NodeList
+    from onnx_convert.report import Step
 
 
 class Rewrite(NamedTuple):
-    """A node of the source and the values that it made, by which adapter it was rewritten, and what it became."""
+    """A node of the source and the values that it made, by which adapter it was rewritten, what it became, in which
+    steps. Replays of one rewrite share the tuple of steps."""
 
     node: str  # how people find it
     outputs: list[str]
     adapter: str
     nodes: Sequence[NodeProto]
+    source: NodeProto
+    steps: Sequence[Step] = ()
 
     def makes(self, name: str) -> bool:
         """Returns whether the new nodes make a value of that name."""
@@ -45,7 +49,8 @@ class GraphPatch:
 
     `nodes` is the new node list. `children` are the patches of the subgraphs of nodes that stay (a new node brings its
     subgraphs converted). `constants` are new initializers; `inputs` new graph inputs; `dropped` names of initializers
-    that lost their last use; `value_info` what inference no longer finds.
+    that lost their last use, `dropped_inputs` of those that stay, but not as inputs; `value_info` what inference no
+    longer finds.
     """
 
     graph: GraphProto | FunctionProto
@@ -54,6 +59,7 @@ class GraphPatch:
     constants: list[TensorProto] = field(default_factory=list)
     inputs: list[ValueInfoProto] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
+    dropped_inputs: set[str] = field(default_factory=set)
     value_info: list[ValueInfoProto] = field(default_factory=list)
     refined: list[ValueInfoProto] = field(default_factory=list)  # outputs of whose types inference finds less now
     domains: dict[str, int] = field(default_factory=dict)  # of the new nodes, with the opset if the model has none
@@ -71,7 +77,15 @@ class GraphPatch:
         return any(
             patch.nodes.changed
             or any(
-                (patch.constants, patch.inputs, patch.dropped, patch.value_info, patch.refined, patch.stale_value_info)
+                (
+                    patch.constants,
+                    patch.inputs,
+                    patch.dropped,
+                    patch.dropped_inputs,
+                    patch.value_info,
+                    patch.refined,
+                    patch.stale_value_info,
+                )
             )
             for patch in self.walk()
         )
@@ -115,7 +129,7 @@ class ModelPatch:
         return (self.graph, *self.functions, *self.training)
 
     def count(self) -> int:
-        """The number of nodes afterwards, subgraphs and functions included."""
+        """Returns the number of nodes afterwards, subgraphs and functions included."""
         patches = [patch for body in self.bodies for patch in body.walk()]
         return sum(len(patch.nodes) + (0 if self.simple else _nested(patch)) for patch in patches)
 
@@ -138,7 +152,7 @@ def _without_statements(patch: GraphPatch, *, nested: bool = False) -> GraphPatc
 
 
 def _nested(patch: GraphPatch) -> int:
-    """The nodes in subgraphs that have no patch of their own: those of new nodes."""
+    """Returns the number of nodes in subgraphs that have no patch of their own: those of new nodes."""
     known = {id(child.graph) for child in patch.children}
     graphs = [graph for node in patch.nodes.holders() for _, _, graph in subgraphs(node)]
     return sum(_size(graph) for graph in graphs if id(graph) not in known)
@@ -190,6 +204,10 @@ def apply_graph(patch: GraphPatch, *, simple: bool = False) -> None:
             for index in reversed(range(len(repeated))):
                 if _name(repeated[index]) in patch.dropped:
                     del repeated[index]
+    if patch.dropped_inputs:
+        for index in reversed(range(len(graph.input))):
+            if graph.input[index].name in patch.dropped_inputs:
+                del graph.input[index]
     if patch.constants:
         graph.initializer.extend(patch.constants)
     if patch.inputs:

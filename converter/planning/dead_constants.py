@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     Definition = tuple[GraphPatch, NodeProto | TensorProto]
 
 
-def sweep(roots: list[GraphPatch], orphaned: Iterable[str], *, overridable: bool) -> None:
-    """Drops the constants among the values `orphaned` that nothing uses any more, and then what only they used.
+def sweep(roots: list[GraphPatch], orphaned: Iterable[str], *, overridable: bool) -> list[NodeProto]:
+    """Drops the constants among the values `orphaned` that nothing uses any more, and then what only they used. Returns
+    the nodes that went.
 
     `overridable` says that an initializer which is also an input is none.
     """
     candidates = list(orphaned)
     if not candidates:
-        return
+        return []
     patches = [nested for root in roots for nested in root.walk()]
     uses = _count(patches)
     definitions = _define(patches, overridable=overridable)
-    gone: set[int] = set()
+    gone: dict[int, NodeProto] = {}
     while candidates:
         name = candidates.pop()
         patch, source = definitions.get(name, (None, None))
@@ -44,7 +45,7 @@ def sweep(roots: list[GraphPatch], orphaned: Iterable[str], *, overridable: bool
         del definitions[name]
         patch.stale_value_info.add(name)
         if isinstance(source, NodeProto):
-            gone.add(id(source))
+            gone[id(source)] = source
             uses.subtract(name for name in source.input if name)
             candidates += source.input
         else:
@@ -54,6 +55,7 @@ def sweep(roots: list[GraphPatch], orphaned: Iterable[str], *, overridable: bool
         if patch.stale_value_info:
             patch.nodes.discard(gone)
             patch.value_info[:] = [value for value in patch.value_info if value.name not in patch.stale_value_info]
+    return list(gone.values())
 
 
 def _define(patches: list[GraphPatch], *, overridable: bool) -> dict[str, Definition]:

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from onnx_convert.errors import RefusedError
+from onnx_convert.planning.changes import changes_of
 from onnx_convert.planning.check import check
 from onnx_convert.planning.planner import plan
 from onnx_convert.planning.reach import Reach
 from onnx_convert.report import Report
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
-from onnx_convert.target.resolve import resolve
-from onnx_convert.validation import stamp
+from onnx_convert.target.resolve import resolve, unused_excess
+from onnx_convert.target.runtimes import nodes_text
+from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
     from onnx_convert.model.patch import ModelPatch
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from onnx_convert.planning.plan import Plan
     from onnx_convert.target.request import Request
     from onnx_convert.target.resolve import Target
+    from onnx_convert.target.runtimes import Runtime
 
 
 def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
@@ -29,16 +33,47 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
     Raises RefusedError if there is no way, InvalidModelError, UsageError, and InternalError if a rewrite does not hold.
     """
     target = resolve(source, request)
-    stamp.judge(source.proto, source.name)
+    validate(source)
     outcome = plan(source, target, request.options)
     if target.runtime is not None:
         outcome = _for_runtime(source, request, target, outcome)
     if outcome.refusals:
-        nearest = Reach(source, request).nearest(target.opsets[opsets.AI_ONNX], outcome.refusals)
-        raise RefusedError(outcome.refusals, _report(source, target, outcome), nearest)
+        raise _refused(source, request, target, outcome)
     if outcome.patch.any_change or target.moves:
         outcome = outcome.completed(check(source, outcome))
     return outcome.patch, _report(source, target, outcome)
+
+
+def _refused(source: SourceModel, request: Request, target: Target, outcome: Plan) -> RefusedError:
+    """Returns the error for a plan with refusals, which tells what is within reach."""
+    aim = target.opsets[opsets.AI_ONNX]
+    keeping = _keeping_ml(source, request, target)
+    if keeping is None or not any(refusal.domain == opsets.AI_ONNX_ML for refusal in outcome.refusals):
+        nearest = Reach(source, request).nearest(aim, outcome.refusals)
+        return RefusedError(outcome.refusals, _report(source, target, outcome), nearest)
+    present = source.imports.everywhere[opsets.AI_ONNX_ML]
+    way = f"--to ai.onnx.ml:{present} keeps ai.onnx.ml where it is"
+    told = [
+        refusal._replace(remedy=f"{refusal.remedy}; or {way}" if refusal.remedy else way)
+        if refusal.domain == opsets.AI_ONNX_ML
+        else refusal
+        for refusal in outcome.refusals
+    ]
+    outcome = outcome._replace(refusals=told)
+    reach = Reach(source, keeping)
+    refusals = reach.refusals_at(aim)
+    nearest = aim if not refusals else reach.nearest(aim, refusals)
+    also = {opsets.AI_ONNX_ML: present} if nearest is not None else {}
+    return RefusedError(told, _report(source, target, outcome), nearest, also)
+
+
+def _keeping_ml(source: SourceModel, request: Request, target: Target) -> Request | None:
+    """Returns the request that leaves ai.onnx.ml where it is; None if it follows ai.onnx only where that was asked."""
+    present = source.imports.everywhere.get(opsets.AI_ONNX_ML, 0)
+    asked = request.to if isinstance(request.to, Mapping) else {}
+    if request.runtime is not None or opsets.AI_ONNX_ML in asked or present <= target.opsets.get(opsets.AI_ONNX_ML, 0):
+        return None
+    return request._replace(to={**asked, opsets.AI_ONNX: target.opsets[opsets.AI_ONNX], opsets.AI_ONNX_ML: present})
 
 
 def _for_runtime(source: SourceModel, request: Request, target: Target, outcome: Plan) -> Plan:
@@ -51,11 +86,27 @@ def _for_runtime(source: SourceModel, request: Request, target: Target, outcome:
     kernels = runtime.without_kernel(((node.domain, node.op_type) for node in nodes), after)
     too_new = ir_versions.excess(source.proto, source.index.graphs, runtime.ir, str(runtime), keep_functions=keep)
     doubt = [runtime.doubt] if runtime.doubt else []
+    foreign = _foreign(source, runtime)
+    lowered = [
+        f"the import of {domain} goes from {imports.main[domain]} to {most}: {runtime} refuses more, no node uses it"
+        for domain, most in unused_excess(source, runtime).items()
+    ]
     return outcome._replace(
         refusals=[*outcome.refusals, *too_new],
-        notes=[runtime.verdict(imports.shown, source.proto.ir_version), *runtime.remarks, *outcome.notes],
-        warnings=[*doubt, *kernels, *outcome.warnings],
+        notes=[runtime.verdict(imports.shown, source.proto.ir_version), *lowered, *runtime.remarks, *outcome.notes],
+        warnings=[*doubt, *foreign, *kernels, *outcome.warnings],
     )
+
+
+def _foreign(source: SourceModel, runtime: Runtime) -> list[str]:
+    """Returns what is to be said of nodes of domains that the runtime does not have, or not at that version."""
+    counts = source.foreign
+    lacking = runtime.lacks(counts)
+    told = [f"{runtime} has to be taught {nodes_text(counts, lacking)}: it does not have them"] if lacking else []
+    for domain, most in runtime.excess(source.imports.main).items():
+        if domain in counts:
+            told.append(f"{runtime} loads {domain} {most} at most, the model has {source.imports.main[domain]}")
+    return told
 
 
 def _report(source: SourceModel, target: Target, outcome: Plan) -> Report:
@@ -66,6 +117,7 @@ def _report(source: SourceModel, target: Target, outcome: Plan) -> Report:
         opsets_before=source.imports.shown,
         opsets_after={opsets.shown(domain): target.opsets.get(domain, version) for domain, version in imports.items()},
         ir_version_before=source.proto.ir_version,
+        runtime=str(target.runtime) if target.runtime is not None else "",
         nodes_before=source.index.nodes,
         steps=outcome.steps,
         inlined=[*outcome.inlined],
@@ -78,6 +130,13 @@ def _report(source: SourceModel, target: Target, outcome: Plan) -> Report:
         added = {domain for body in outcome.patch.graph.walk() for domain in body.domains} - imports.keys()
         report.opsets_after |= {opsets.shown(d): target.opsets[d] for d in added if d in target.opsets}
         report.touched = outcome.patch.any_change or target.moves
+        report.changes, report.steps, report.inexact, report.nodes_changed, report.nodes_kept = changes_of(
+            source, outcome
+        )
+        dropped = outcome.patch.graph.dropped | outcome.patch.graph.dropped_inputs
+        before = [value.name for value in source.proto.graph.input]
+        report.inputs_added = [value.name for value in outcome.patch.graph.inputs]
+        report.inputs_removed = [name for name in before if name in dropped]
         report.ir_version_after = target.ir_version
         report.nodes_after = outcome.patch.count()
     return report

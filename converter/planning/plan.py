@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from onnx import ValueInfoProto
+    from onnx import NodeProto, ValueInfoProto
 
     from onnx_convert.model.patch import ModelPatch, Rewrite
     from onnx_convert.report import Refusal, Step
@@ -51,6 +51,8 @@ class Plan(NamedTuple):
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()
     rewrites: Sequence[Rewrite] = ()
+    folded: Sequence[NodeProto] = ()  # nodes whose value is an initializer now
+    removed: Sequence[NodeProto] = ()  # nodes that nothing uses any more, ours among them
     known: Mapping[str, bytes] | None = None
     operators: AbstractSet[tuple[str, str]] = frozenset()
     false: AbstractSet[str] = frozenset()

@@ -4,26 +4,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onnx_convert.analysis import inference
 from onnx_convert.analysis.facts import Facts
-from onnx_convert.errors import InternalError, InvalidModelError
-from onnx_convert.model.functions import callees_first
-from onnx_convert.model.graphs import names_in_use
+from onnx_convert.errors import InvalidModelError
+from onnx_convert.model.functions import callees_first, key_of, nodes_with_calls_expanded
+from onnx_convert.model.graphs import name_of, names_in_use
 from onnx_convert.model.names import Names
-from onnx_convert.model.patch import ModelPatch
-from onnx_convert.planning import call_sites, dead_constants
+from onnx_convert.model.node_list import NodeList
+from onnx_convert.model.patch import GraphPatch, ModelPatch
+from onnx_convert.planning import call_sites, check, dead_constants
 from onnx_convert.planning.plan import Plan
 from onnx_convert.report import Refusal
 from onnx_convert.rewrite.context import Session
 from onnx_convert.rewrite.driver import Driver
-from onnx_convert.rewrite.initializers import initializers_to_inputs
+from onnx_convert.rewrite.initializers import initializers_leave_inputs, initializers_to_inputs
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, TypeProto
+    from onnx import GraphProto, NodeProto, TypeProto
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.model.source import SourceModel
@@ -34,19 +35,46 @@ if TYPE_CHECKING:
     from onnx_convert.target.resolve import Target
 
 
+MOST_NODES: Final = 200_000
+"""Nodes that the calls of functions may stand for."""
+
+
 def plan(source: SourceModel, target: Target, options: Options) -> Plan:
     """Returns the plan that brings a model to a target; where nodes are refused it leaves them as they are.
 
     Raises InvalidModelError if an adapter stumbles over a model that onnx itself finds wrong.
     """
+    if source.functions and (too_large := _refused_for_size(source)) is not None:
+        return too_large
     planner = _Planner(source, target, options)
     try:
         return planner.plan()
-    except InternalError as error:
-        if planner.faults:
-            why = inference.lines_of(planner.faults[0])[0]
-            raise InvalidModelError(f"does not pass onnx's own check: {why}", where=source.name) from error
+    except InvalidModelError:
         raise
+    except Exception as error:  # an adapter may take what the schemas demand for granted
+        node = getattr(error, "node", "")
+        if isinstance(error.__cause__ or error, MemoryError):
+            return _refused(source, f"what replaces it ({node or 'a node'}) is too large for the memory", "")
+        raise check.blamed(source, error) from error
+
+
+def _refused_for_size(source: SourceModel) -> Plan | None:
+    """Returns a refusal if the calls of functions stand for more nodes than anybody can go through, onnx included."""
+    graph = source.proto.graph
+    count = nodes_with_calls_expanded(graph, source.functions)
+    if count <= MOST_NODES + source.index.nodes:
+        return None
+    call = next(node for node in graph.node if key_of(node) in source.functions)
+    reason = f"the calls of functions, expanded, are too large: {count if count < 10**12 else 'more than 10^12'} nodes"
+    return _refused(source, reason, "call functions less often", call)
+
+
+def _refused(source: SourceModel, reason: str, remedy: str, node: NodeProto | None = None) -> Plan:
+    """Returns a plan that changes nothing, and says why."""
+    graph = source.proto.graph
+    node = node if node is not None else graph.node[0]
+    refusal = Refusal(node.op_type, node.domain, name_of(node), 0, opsets.DOWN, reason, remedy)
+    return Plan(ModelPatch(GraphPatch(graph, NodeList(graph))), Counter(), [refusal])
 
 
 class _Planner:
@@ -72,6 +100,7 @@ class _Planner:
         self._steps: Counter[Step] = Counter()
         self._refusals: list[Refusal] = []
         self._assumed: list[str] = []
+        self._removed: list[NodeProto] = []
         self._orphaned: list[str] = []  # in the main graph and those of training
         self._calls: dict[FunctionKey, list[call_sites.Call]] | None = None
         self._inlined: set[FunctionKey] = set()
@@ -86,9 +115,11 @@ class _Planner:
         kept = []
         for key in callees_first(functions):
             if key not in expanded:
+                before = len(driver.rewrites), len(driver.folded)
                 scope, work = self._function(driver, key)
                 if work.unknown and not self.options.keep_functions:
                     expanded.add(key)  # the calls may know what the body alone does not tell
+                    del driver.rewrites[before[0] :], driver.folded[before[1] :]
                     driver.inline([key])
                 else:
                     kept.append(scope.patch)
@@ -97,26 +128,39 @@ class _Planner:
         self._take(work := driver.body(main))
         self._orphaned += work.orphaned
         training = [scope.patch for scope in self._training(driver, main)]
-        dead_constants.sweep([main.patch, *training], self._orphaned, overridable=self._overridable)
+        self._removed += dead_constants.sweep([main.patch, *training], self._orphaned, overridable=self._overridable)
         self._refuse_conflicts()
         self._refuse_doubles()
         if target.ir_version <= opsets.INPUTS_ONLY:
             initializers_to_inputs(main.patch)
+        elif not self._overridable and not self.options.keep_initializer_inputs:
+            initializers_leave_inputs(main.patch)
         simple = index.simple and driver.writes_simple_nodes
         patch = ModelPatch(main.patch, kept, training, expanded, dict(target.opsets), target.ir_version, simple)
-        took = "IR version 3 makes every initializer an input: they were taken to be constant"
         return Plan(
             patch=patch,
             steps=self._steps,
             refusals=self._refusals,
             inlined=list(self._inlined_in_order),
             assumed=self._assumed,
-            notes=[took] if self._session.took_ir3_initializer else [],
+            notes=self._notes(main.patch),
             rewrites=driver.rewrites,
+            folded=driver.folded,
+            removed=self._removed,
             known=self._known(driver),
             operators=driver.written,
             false=self._false,
         )
+
+    def _notes(self, patch: GraphPatch) -> list[str]:
+        gone = sum(tensor.name in patch.dropped_inputs for tensor in self.source.proto.graph.initializer)
+        if gone:
+            what = "1 initializer is no longer an input" if gone == 1 else f"{gone} initializers are no longer inputs"
+            why = f"IR version {self._session.ir_before} made them inputs, and runtimes do not fold what is one"
+            return [f"{what}: {why} (--keep-initializer-inputs leaves them)"]
+        if self._session.took_ir3_initializer:
+            return ["IR version 3 makes every initializer an input: they were taken to be constant"]
+        return []
 
     def _known(self, driver: Driver) -> dict[str, bytes] | None:
         """Returns what inference found of the values that rewritten nodes made; None if nobody had to ask.
@@ -139,7 +183,7 @@ class _Planner:
         scope = driver.scope(function, self._function_facts(key), imports, path=f"function {function.name}")
         work = driver.body(scope)
         if not work.unknown:
-            dead_constants.sweep([scope.patch], work.orphaned, overridable=self._overridable)
+            self._removed += dead_constants.sweep([scope.patch], work.orphaned, overridable=self._overridable)
         return scope, work
 
     def _function_facts(self, key: FunctionKey) -> Facts:

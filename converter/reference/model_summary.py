@@ -17,7 +17,7 @@ from onnx_convert.planning.reach import Reach
 from onnx_convert.spec import opsets
 from onnx_convert.storage import tensor_data
 from onnx_convert.target import runtimes
-from onnx_convert.validation import stamp
+from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -54,7 +54,12 @@ class Description:
     highest: int = 0
     below: Sequence[Refusal] = ()
     above: Sequence[Refusal] = ()
+    inputs: dict[str, str] = field(default_factory=dict)  # type by name: "float[n, 3, 224, 224]"; initializers apart
+    outputs: dict[str, str] = field(default_factory=dict)
+    missing_data: dict[str, str] = field(default_factory=dict)  # data files that are not there: what is wrong, by name
     runtimes: list[Runtime] = field(default_factory=list)  # that load it as it is
+    foreign: dict[str, Counter[str]] = field(default_factory=dict)  # nodes of neither ONNX nor the model, by domain
+    taught: list[Runtime] = field(default_factory=list)  # that load it once they are taught operators among `foreign`
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,17 +68,20 @@ class Description:
         plain["below"] = [refusal._asdict() for refusal in self.below]
         plain["above"] = [refusal._asdict() for refusal in self.above]
         plain["runtimes"] = [runtime.to_dict() for runtime in self.runtimes]
+        plain["taught"] = [runtime.to_dict() for runtime in self.taught]
         return plain
 
 
 def describe(source: SourceModel, request: Request) -> Description:
     """Describes a model, and how far it can be brought with what the request allows."""
     model, reach = source.proto, Reach(source, request)
-    source.index  # noqa: B018 - raises for a model that makes no sense
-    stamp.judge(model, source.name)
+    validate(source)
     told = Description(source=source.name, ir_version=model.ir_version)
     told.producer = f"{model.producer_name} {model.producer_version}".strip()
     told.opsets = source.imports.shown
+    initializers = {tensor.name for tensor in model.graph.initializer}
+    told.inputs = {value.name: type_text(value.type) for value in model.graph.input if value.name not in initializers}
+    told.outputs = {value.name: type_text(value.type) for value in model.graph.output}
     told.functions = [f"{opsets.shown(function.domain)}.{function.name}" for function in model.functions]
     for values in (model.graph.input, model.graph.output):
         told.dtypes.update(dtype for value in values if (dtype := _dtype(value.type)))
@@ -87,8 +95,29 @@ def describe(source: SourceModel, request: Request) -> Description:
     if opsets.AI_ONNX in source.imports.main:
         told.lowest, told.below = reach.limit(1)
         told.highest, told.above = reach.limit(opsets.latest())
-    told.runtimes = [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]
+    told.missing_data = source.missing
+    told.foreign = source.foreign
+    loading = [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]
+    told.runtimes = [runtime for runtime in loading if not runtime.lacks(told.foreign)]
+    told.taught = [runtime for runtime in loading if runtime.lacks(told.foreign)]
     return told
+
+
+def type_text(kind: TypeProto) -> str:
+    """Returns a type for people: `float[n, 3]`, `float scalar`, `float of unknown rank`, `sequence of int64[?]`."""
+    which = kind.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        tensor = getattr(kind, which)
+        dtype = ("sparse " if which == "sparse_tensor_type" else "") + (_name(tensor.elem_type) or "unknown dtype")
+        if not tensor.HasField("shape"):
+            return f"{dtype} of unknown rank"
+        dims = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim]
+        return f"{dtype}[{', '.join(dims)}]" if dims else f"{dtype} scalar"
+    if which in ("sequence_type", "optional_type"):
+        return f"{which.removesuffix('_type')} of {type_text(getattr(kind, which).elem_type)}"
+    if which == "map_type":
+        return f"map of {_name(kind.map_type.key_type)} to {type_text(kind.map_type.value_type)}"
+    return "unknown type"
 
 
 def _count(body: GraphProto | FunctionProto, told: Description) -> None:

@@ -129,6 +129,11 @@ class Draft(WrittenValues):
             return self._elements(tensor)
         return self._surroundings.constant(name) if name not in self._own else None
 
+    def _known_foldable(self, name: str) -> Array | None:
+        if name in self._own or self._constant_tensor(name) is not None:
+            return self._known_constant(name)
+        return self._surroundings.foldable(name)
+
     def _known_literal(self, name: str) -> TensorProto | None:
         tensor = self._constant_tensor(name)
         if tensor is not None:

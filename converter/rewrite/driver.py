@@ -70,6 +70,7 @@ class Driver:
         simple: bool,
     ) -> None:
         self.rewrites: list[Rewrite] = []
+        self.folded: list[NodeProto] = []  # nodes whose value is an initializer now
         self._session = session
         self._simple = simple
         self._target = target
@@ -254,7 +255,7 @@ class Driver:
                 self._assume(source, legalized.unknown, scope)
             nodes = self._look_into(source, legalized, scope)
         adapter = legalized.steps[0].rewrite if legalized.steps else ""
-        self.rewrites.append(Rewrite(name_of(source), source.output[:], adapter, nodes))
+        self.rewrites.append(Rewrite(name_of(source), source.output[:], adapter, nodes, source, legalized.steps))
 
     def _look_into(self, source: NodeProto, legalized: Legalized, scope: Scope) -> NewNodes:
         """Puts new nodes into the place of a source node, does for each what its graph needs, and returns them."""
@@ -298,6 +299,7 @@ class Driver:
             alias = NodeProto(op_type="Identity", input=[constant], output=node.output)
             scope.patch.nodes.replace(NewNodes([alias]), (constant,))
         self._work.orphaned += (*node.input, node.output[0])
+        self.folded.append(node)
         return True
 
     def _refuse(self, node: NodeProto, why: Refuse, scope: Scope) -> None:

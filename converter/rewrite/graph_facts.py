@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import GraphProto, NodeProto, TensorProto
 
+from onnx_convert.analysis import folding
 from onnx_convert.analysis.facts import nothing_known
 from onnx_convert.model import tensors
 from onnx_convert.rewrite.values import Producer
@@ -69,6 +70,8 @@ class GraphFacts(WrittenValues):
             self.written[name] = entry
             self.types.pop(name, None)
         self.types |= rewrite.types
+        self.type_strs |= rewrite.type_strs  # which may be known from a form on the way, and not from the last one
+        self.elements |= rewrite.elements
 
     def take_replayed(self, nodes: Sequence[NodeProto], values: Sequence[str], versions: Mapping[str, int]) -> None:
         """Adds nodes that a replay wrote, given the values that they make, and the opset of each domain."""
@@ -96,8 +99,16 @@ class GraphFacts(WrittenValues):
             found = self._fold(name, source, self.imports)
         else:
             return self._outer.constant(name) if self._outer is not None and name not in self._sources else None
-        self._constants[name] = found
+        self.elements[name] = found
         return found
+
+    def _known_foldable(self, name: str) -> Array | None:
+        tensor = self._spelled_out(name)
+        if tensor is not None and tensors.elements(tensor) > folding.FOLDED_ELEMENTS:
+            return None
+        if tensor is None and name not in self._sources:
+            return self._outer.foldable(name) if self._outer is not None else None
+        return self._known_constant(name)
 
     def _known_literal(self, name: str) -> TensorProto | None:
         tensor = self._spelled_out(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The questions that a rewrite may ask about values and the graph around them, whoever answers."""
+"""The questions that a rewrite may ask about its surroundings: about values, and about the graph they are in."""
 
 from __future__ import annotations
 
@@ -39,6 +39,9 @@ class ValueFacts(Protocol):
 
     def constant(self, name: str) -> Array | None:
         """Returns the elements of a value that is the same at every run, None for any other."""
+
+    def foldable(self, name: str) -> Array | None:
+        """Returns the elements of a constant that is small enough to be folded; a large tensor is not even read."""
 
     def literal(self, name: str) -> TensorProto | None:
         """Returns a small tensor that the model spells out, in an initializer or a Constant node; None for others."""

@@ -7,11 +7,12 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
-from io import FileIO
+from io import FileIO, RawIOBase
 from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 from onnx_convert.errors import InvalidModelError
-from onnx_convert.model.wire import HEADER, Piece
+from onnx_convert.model.wire import HEADER, Piece, length
 from onnx_convert.storage.splice import pour
 
 WINDOW = 1 << 14
@@ -97,6 +98,38 @@ class Closed:
 
     def opened(self) -> AbstractContextManager[File]:
         return closing(File(self.path))
+
+
+class _Comparison(RawIOBase):
+    """A stream that takes what is in a file already, and raises _Differs at the first other byte."""
+
+    def __init__(self, file: FileIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        size = len(data)
+        if self._file.read(size) != bytes(data):
+            raise _Differs
+        return size
+
+
+class _Differs(Exception):
+    pass
+
+
+def holds(path: Path, pieces: list[Piece]) -> bool:
+    """Returns whether a file holds these bytes already."""
+    if not path.is_file() or path.stat().st_size != length(pieces):
+        return False
+    with FileIO(path, "rb") as file:
+        try:
+            pour(pieces, cast("BinaryIO", _Comparison(file)), lambda _: None)
+        except _Differs:
+            return False
+    return True
 
 
 Deliver = Callable[[Path, Iterable[Piece], Callable[[int], None]], None]

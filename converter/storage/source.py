@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
-from onnx_convert.errors import UsageError
+from onnx_convert.errors import InternalError, InvalidModelError, UsageError
 from onnx_convert.model.source import SourceModel
-from onnx_convert.model.wire import Memory
+from onnx_convert.model.wire import Memory, WireError, records
 from onnx_convert.storage.files import File
 from onnx_convert.storage.layout import External, Layout
 from onnx_convert.storage.skeleton import ModelFile
+from onnx_convert.storage.tensor_data import external_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +42,15 @@ class OpenSource(SourceModel):
         self.wrap = wrap
 
     def elements(self, tensor: TensorProto) -> TensorProto:
-        """Returns a tensor of the model with its elements, read from the file they are in."""
-        return self.file.tensor(tensor) if self.file is not None else tensor
+        """Returns a tensor of the model with its elements, read from their file; as it is if that is missing."""
+        if self.file is None or (self.missing and _location(tensor) in self.missing):
+            return tensor
+        return self.file.tensor(tensor)
+
+    def payload(self, tensor: TensorProto) -> int | None:
+        """Returns how many bytes of raw data a tensor has in its file: None if it holds what it has, or in a data file,
+        -1 if they are not raw."""
+        return self.file.raw_size(tensor) if self.file is not None else None
 
     def close(self) -> None:
         """Closes the file."""
@@ -69,8 +78,9 @@ def open_to_change(model: Any, *, in_place: bool) -> OpenSource:
     return source
 
 
-def open_source(model: Any) -> OpenSource:
-    """Opens a path, the bytes of a file, a ModelProto or an onnx_ir.Model, to be read.
+def open_source(model: Any, *, incomplete: bool = False) -> OpenSource:
+    """Opens a path, the bytes of a file, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch, to be read; also if
+    it is `incomplete`, without all its data files.
 
     UsageError for an object of another kind; InvalidModelError if it cannot be read.
     """
@@ -81,16 +91,27 @@ def open_source(model: Any) -> OpenSource:
         return OpenSource(file.model, file.name, file)
     if isinstance(model, str | os.PathLike):
         file = open_model(model)
+        source = OpenSource(file.model, os.fspath(model), file)
         try:
-            check_external(file)
+            if incomplete:
+                source.missing = find_missing(file)
+            else:
+                check_external(file)
         except BaseException:
             file.close()
             raise
-        return OpenSource(file.model, os.fspath(model), file)
+        return source
     ir = sys.modules.get("onnx_ir")  # whoever has such a model has imported it
     if ir is not None and isinstance(model, ir.Model):
         return OpenSource(ir.to_proto(model), "<Model>", wrap=ir.from_proto)
-    raise UsageError(f"a model is a path, bytes, a ModelProto or an onnx_ir.Model, not {type(model).__name__}")
+    exported = getattr(model, "model_proto", None)
+    if isinstance(exported, ModelProto):  # a torch.onnx.ONNXProgram, which makes it anew for everybody who asks
+        if exported is model.model_proto:
+            exported, held = ModelProto(), exported
+            exported.CopyFrom(held)
+        return OpenSource(exported, f"<{type(model).__name__}>")
+    kinds = "a path, bytes, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch"
+    raise UsageError(f"a model is {kinds}, not {type(model).__name__}")
 
 
 def open_model(path: str | os.PathLike[str]) -> ModelFile:
@@ -109,12 +130,47 @@ def open_bytes(data: bytes, name: str = "<stdin>") -> ModelFile:
     return ModelFile(Memory(data), None, name)
 
 
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Returns whether a file is an ONNX model as far as its outermost fields tell, or empty."""
+    known = ModelProto.DESCRIPTOR.fields_by_number
+    try:
+        with closing(File(Path(path))) as file:
+            if not file.size:
+                return True
+            fields = {tag >> 3 for tag, _, _, _ in records(file, 0, file.size)}
+    except (InvalidModelError, WireError):
+        return False
+    graph = ModelProto.DESCRIPTOR.fields_by_name["graph"].number
+    return graph in fields and fields <= set(known)
+
+
 def check_external(file: ModelFile) -> None:
     """Raises InvalidModelError unless each external tensor's data file exists, is long enough, and is one it may name.
 
     Looks at sizes only.
     """
+    for why in find_missing(file).values():
+        raise InvalidModelError(why, where=file.name)
+
+
+def find_missing(file: ModelFile) -> dict[str, str]:
+    """Returns what is wrong with data files that do not exist, are too short, or that no model may name, by location.
+
+    Looks at sizes only.
+    """
     layout = Layout(file, External.KEEP)
-    layout.of(file.model)
+    try:
+        layout.of(file.model)
+    except InternalError as error:
+        raise InvalidModelError("the location of an external tensor is no file name", where=file.name) from error
+    missing: dict[str, str] = {}
     for tensor in layout.external_tensors:
-        file.extent(tensor)
+        try:
+            file.extent(tensor)
+        except InvalidModelError as error:
+            missing.setdefault(_location(tensor), error.why)
+    return missing
+
+
+def _location(tensor: TensorProto) -> str:
+    return str(external_data(tensor).get("location", "")) if tensor.external_data else ""

@@ -13,7 +13,7 @@ from onnx import ModelProto
 
 from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.model.wire import Piece, Span, joined, length
-from onnx_convert.storage.files import Closed, delivery
+from onnx_convert.storage.files import Closed, delivery, holds
 from onnx_convert.storage.layout import External, Layout, serialised
 from onnx_convert.storage.skeleton import PAYLOAD_MINIMUM
 from onnx_convert.storage.source import open_bytes
@@ -37,6 +37,7 @@ class Writing(NamedTuple):
 
     `bytes` counts the model's own file; `data_files` were written or copied, `shared_data` stay where they are and are
     pointed at. `switched_to_external`: the model would have outgrown protobuf's 2 GiB, its weights went to a data file.
+    `replaced`: the model's own file took the place of another.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class Writing(NamedTuple):
     data_files: tuple[Path, ...] = ()
     shared_data: tuple[Path, ...] = ()
     switched_to_external: bool = False
+    replaced: bool = False
 
 
 def write(
@@ -61,7 +63,8 @@ def write(
 
     External data follow into another folder. SAVE puts tensors of at least `size_threshold` bytes, external ones too,
     into `external_name`, a file beside the destination ("<destination>.data" if None). A model file is replaced, a data
-    file only with `overwrite`. UsageError: a destination that cannot be; InvalidModelError: payloads or external data
+    file only with `overwrite`; one that holds the same bytes already is shared.
+    UsageError: a destination that cannot be; InvalidModelError: payloads or external data
     that are not there; OSError: disk full, no permission.
     """
     path = Path(destination)
@@ -96,10 +99,16 @@ def write(
             raise UsageError(f"{file}: is a data file of the model")
     if data and source.path is not None and os.path.realpath(data[0][0]) == os.path.realpath(source.path):
         raise UsageError(f"{data[0][0]}: is the model itself")
-    if data and data[0][0].exists() and not overwrite:
-        raise UsageError(f"{data[0][0]}: exists already")
+    if data and data[0][0].exists():
+        if holds(*data[0]):
+            shared.append(data.pop()[0])
+        elif not overwrite:
+            raise UsageError(
+                f"{data[0][0]}: exists already; --save-external-data=NAME takes another, --overwrite-data replaces it"
+            )
 
     files = [*copies, *data, (path, pieces)]
+    replaced = path.exists()
     done, total = 0, sum(length(parts) for _, parts in files)
     with delivery() as deliver:
         for file, parts in files:
@@ -113,7 +122,7 @@ def write(
             deliver(file, parts, tick)
         source.release(path)
     written = tuple(file for file, _ in files[:-1])
-    return Writing(path, length(pieces), written, tuple(shared), switched)
+    return Writing(path, length(pieces), written, tuple(shared), switched, replaced)
 
 
 def write_stream(
@@ -167,10 +176,17 @@ def _companions(
         data = None if stays else source.extent(tensor).source
         if not isinstance(data, Closed) or (there.exists() and there.samefile(data.path)):
             shared[there] = None
+            continue
+        whole: list[Piece] = [Span(data, 0, data.size)]
+        if there.exists() and holds(there, whole):
+            shared[there] = None
         elif there.exists() and not overwrite:
-            raise UsageError(f"{there}: exists already, the model's data file of that name would replace it")
+            raise UsageError(
+                f"{there}: exists already, the model's data file of that name would replace it; "
+                "another folder, or --save-external-data=NAME, keeps both, --overwrite-data replaces it"
+            )
         else:
-            copies[there] = [Span(data, 0, data.size)]
+            copies[there] = whole
     return list(copies.items()), list(shared)
 
 

@@ -43,6 +43,7 @@ def requested(
     strict: bool = False,
     expand: str = "",
     keep_functions: bool = False,
+    keep_initializer_inputs: bool = False,
 ) -> Request:
     """Returns the request that these arguments of the API make. UsageError if they contradict each other."""
     if types not in ("refuse", "cast", "cast-rounding"):
@@ -64,7 +65,7 @@ def requested(
         raise UsageError("say where to: an opset, 'latest', a runtime, or an IR version")
     if to is not None and runtime is not None:
         raise UsageError("an opset and a runtime exclude each other")
-    options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions)
+    options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions, keep_initializer_inputs)
     version = int(ir_version) if ir_version is not None else None
     return Request(to, options, version, _found(runtime) if runtime is not None else None)
 

@@ -37,6 +37,8 @@ def resolve(source: SourceModel, request: Request) -> Target:
     """Returns the target that a request means for a model. UsageError if it means none."""
     imports, model, runtime = source.imports, source.proto, request.runtime
     target = opsets_of(imports, runtime.opsets_for(imports.shown) if runtime else request.to)
+    if runtime is not None:
+        target |= unused_excess(source, runtime)
     moves, rises, keep = imports.moves(target), imports.rises(target), request.options.keep_functions
     opset, ir_version = target[opsets.AI_ONNX], max(model.ir_version, opsets.INPUTS_ONLY)
     if runtime is not None:
@@ -51,11 +53,18 @@ def resolve(source: SourceModel, request: Request) -> Target:
     return Target(target, ir_version, moves, rises, runtime)
 
 
+def unused_excess(source: SourceModel, runtime: Runtime) -> Imports:
+    """Returns the highest version that a runtime loads of each domain that is imported at a higher one, but not used:
+    optimisers leave such imports behind."""
+    used = {opsets.canonical_domain(domain) for domain, _ in source.index.operators}
+    return {domain: most for domain, most in runtime.excess(source.imports.main).items() if domain not in used}
+
+
 def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
     """Returns the opset that each domain goes to; those that stay are there too if their operators are known.
 
-    ai.onnx.ml follows ai.onnx to the release of the target unless it is named, and never goes the other way. UsageError
-    for an opset that does not exist, or a domain that nobody knows.
+    Unless it is named, ai.onnx.ml follows ai.onnx down to the release of the target, and stays where it is on the way
+    up. UsageError for an opset that does not exist, or a domain or a version of one that nobody knows.
     """
     target = {domain: version for domain, version in imports.main.items() if opsets.is_known(domain)}
     asked = _by_domain(to)
@@ -65,15 +74,28 @@ def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
             if not registry.has_domain(domain):
                 raise UsageError("; ".join([f"no adapter is registered for domain {domain!r}", *broken]))
         target[domain] = _version(domain, version)
+        if not opsets.is_known(domain):
+            _registered(domain, imports.everywhere.get(domain, target[domain]), target[domain])
     present = imports.everywhere.get(opsets.AI_ONNX_ML)
     if opsets.AI_ONNX in asked and present is not None and opsets.AI_ONNX_ML not in asked:
-        usual = opsets.ml_opset_of(target[opsets.AI_ONNX])
         rises = target[opsets.AI_ONNX] >= imports.everywhere.get(opsets.AI_ONNX, 0)
-        target[opsets.AI_ONNX_ML] = max(present, usual) if rises else min(present, usual)
+        usual = opsets.ml_opset_of(target[opsets.AI_ONNX])
+        target[opsets.AI_ONNX_ML] = present if rises else min(present, usual)
     if opsets.AI_ONNX not in target:  # where functions stay, and what adapters of other domains write
         ml = opsets.opset_of_ml(target.get(opsets.AI_ONNX_ML, 1))
         target[opsets.AI_ONNX] = imports.everywhere.get(opsets.AI_ONNX, ml)
     return target
+
+
+def _registered(domain: str, present: int, wanted: int) -> None:
+    """UsageError if a model would have to go to, or come from, a version of a domain for which nobody registered
+    anything: what changed there is not known."""
+    newest = max(registry.boundaries_of(domain))
+    for version in (wanted, present):
+        if present != wanted and version > newest:
+            raise UsageError(
+                f"nothing is registered for {domain} {version}: what is known of {domain} ends at {newest}"
+            )
 
 
 def _by_domain(to: Opsets | None) -> dict[str, int | str]:

@@ -55,7 +55,9 @@ class Runtime:
     """A runtime or tool at one version. `opset`, `ir`, `ml` are the highest that it loads, None where it never looks;
     `minimum` is the lowest opset. `follows`: nobody states its IR version, it is that of its opset's ONNX release.
 
-    `certainty` is measured, documented, reported or inferred. `notes` say how the row was chosen.
+    `certainty` is measured, documented, reported or inferred. `notes` say how the row was chosen, `also` are other
+    names. `domains` are those that it has besides the ones of ONNX, each with the highest version that it loads (0: it
+    never looks).
     """
 
     name: str
@@ -71,13 +73,25 @@ class Runtime:
     remark: str
     missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    domains: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".rstrip()
 
     def loads(self, imports: Mapping[str, int], ir_version: int) -> bool:
         """Whether a model with these opsets by domain (`ai.onnx` by that name) and this IR version is within bounds."""
-        return not self._too_new(imports, ir_version) and imports.get("ai.onnx", self.minimum) >= self.minimum
+        old = imports.get("ai.onnx", self.minimum) < self.minimum
+        return not (old or self._too_new(imports, ir_version) or self.excess(imports))
+
+    def lacks(self, domains: Iterable[str]) -> list[str]:
+        """The domains among these that it does not have, those of ONNX apart."""
+        own = {*_STAMPS, *(domain for domain, _ in self.domains)}
+        return [domain for domain in domains if domain not in own and not domain.startswith("ai.onnx.")]
+
+    def excess(self, imports: Mapping[str, int]) -> dict[str, int]:
+        """The domains that it has and of which it loads no version as high as the model's, with the highest."""
+        return {domain: most for domain, most in self.domains if most and imports.get(domain, 0) > most}
 
     def opsets_for(self, imports: Mapping[str, int]) -> dict[str, int]:
         """The opsets that a model's domains have to go to, the nearest ones that load; all that it has, if they do."""
@@ -137,13 +151,22 @@ class Runtime:
     def to_dict(self) -> dict[str, Any]:
         """The row as plain data, fit for JSON."""
         shown = ("name", "version", "opset", "minimum", "ir", "ml", "certainty", "source", "remark")
-        return {name: getattr(self, name) for name in shown}
+        return {**{name: getattr(self, name) for name in shown}, "also": self.also, "domains": dict(self.domains)}
 
     def _too_new(self, imports: Mapping[str, int], ir_version: int) -> dict[str, int]:
         """The stamps above the limits; "" stands for the IR version."""
         limits = {"ai.onnx": self.opset, "ai.onnx.ml": self.ml, "": self.ir}
         stamps = {**imports, "": ir_version}
         return {key: stamps[key] for key, most in limits.items() if most is not None and stamps.get(key, 0) > most}
+
+
+def nodes_text(foreign: Mapping[str, Mapping[str, int]], domains: Iterable[str]) -> str:
+    """Nodes of some domains for people: `3 nodes of com.acme (Gate, Mixer)`."""
+    told = []
+    for domain in domains:
+        count = sum(foreign[domain].values())
+        told.append(f"{count} node{'' if count == 1 else 's'} of {domain} ({', '.join(sorted(foreign[domain]))})")
+    return " and ".join(told)
 
 
 def find(text: str) -> Runtime:
@@ -178,6 +201,18 @@ def find(text: str) -> Runtime:
     return replace(row, notes=notes)
 
 
+def rows_of(text: str) -> tuple[Runtime, ...]:
+    """The rows of runtimes with this in their name or in another name that they have; with a version, the one row.
+
+    UsageError if there are none.
+    """
+    if re.search("@|==|:", text):
+        return (find(text),)
+    wanted = text.strip().lower().replace("_", "-")
+    found = tuple(row for row in listed() if any(wanted in name for name in (row.name, *row.also)))
+    return found or (find(text),)
+
+
 @lru_cache(maxsize=1)
 def listed() -> tuple[Runtime, ...]:
     """All rows, the versions of a runtime together and oldest first."""
@@ -205,6 +240,8 @@ def listed() -> tuple[Runtime, ...]:
                     remark=row.get("remark", ""),
                     missing=_missing(table, row["version"])
                     + (_missing(tables["onnxruntime"], inside) if inside else ()),
+                    also=tuple(table.get("also", ())),
+                    domains=_domains((tables["onnxruntime"] if inside else table).get("domains", {}), opset),
                 )
             )
     return tuple(found)
@@ -214,6 +251,11 @@ def listed() -> tuple[Runtime, ...]:
 def _tables() -> dict[str, Any]:
     text = resources.files("onnx_convert.target").joinpath("runtimes.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def _domains(table: Mapping[str, Any], opset: int | None) -> tuple[tuple[str, int], ...]:
+    """The domains of a runtime besides those of ONNX, with the highest version of each."""
+    return tuple((domain, opset or 0 if most == "opset" else most) for domain, most in table.items())
 
 
 def _missing(table: Mapping[str, Any], version: str) -> tuple[Missing, ...]:
@@ -233,7 +275,10 @@ def _name(given: str) -> str:
         return names[wanted]
     near = list(dict.fromkeys(names[match] for match in difflib.get_close_matches(wanted, names, n=4, cutoff=0.7)))
     hint = f"did you mean {' or '.join(near)}? " if near else ""
-    raise UsageError(f"no runtime {given!r} is listed: {hint}--list-runtimes lists all")
+    raise UsageError(
+        f"no runtime {given!r} is listed: {hint}--list-runtimes lists all, with their other names; "
+        "--to N does without, where you know the opset"
+    )
 
 
 def _key(version: str) -> tuple[int, ...]:

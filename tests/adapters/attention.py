@@ -41,6 +41,15 @@ WINDOWS: list[Row] = [
     rewrites("Attention with windows", 25, 24, attention(BOTH)),
     rewrites("Attention with windows", 25, 23, attention(BOTH)),
     rewrites("Attention with windows in three dimensions", 25, 23, attention(BOTH + HEADS, inputs=FLAT, y="2,3,32")),
+    *(
+        rewrites(f"Attention with {what}", 25, target, attention(attributes))
+        for target in (24, 23)
+        for what, attributes in (
+            ("a left window without end", f"left_window_size={2**63 - 1}"),
+            ("a right window without end", f"right_window_size={2**63 - 1},left_window_size=0"),
+            ("a cap below 0", "softcap=-0.5"),
+        )
+    ),
     rewrites("Attention with windows that is causal", 25, 23, attention(BOTH + ",is_causal=1")),
     rewrites("Attention with windows and a mask", 25, 23, attention(BOTH, "bool[3,6]")),
     rewrites("Attention with windows and a mask of floats", 25, 23, attention(BOTH, "float[2,1,3,6]")),
@@ -69,7 +78,7 @@ PADDING: list[Row] = [
         24,
         23,
         attention(lengths="n"),
-        into=["Range", "Reshape", "Less", "Expand", "Attention"],
+        into=["Reshape", "Less", "Expand", "Attention"],
         feeds=MORE,
     ),
     rewrites("Attention with lengths that is causal", 24, 23, attention("is_causal=1", lengths="n"), feeds=MORE),

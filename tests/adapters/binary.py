@@ -13,7 +13,7 @@ from onnx import ModelProto, helper
 
 import onnx_convert
 from boundaries import Row, each_of, keeps, refuses, rewrites
-from onnx_convert import RefusedError
+from onnx_convert import InvalidModelError, RefusedError
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 LOGICAL = ("And", "Or", "Xor")
@@ -239,6 +239,18 @@ def _equal(a: str, b: str, y: str) -> str:
 
 
 EQUAL: list[Row] = [
+    *(
+        rewrites(
+            "Equal of uint64",
+            11,
+            target,
+            _equal("uint64[4]", "uint64[4]", "[4]"),
+            feeds={"a": [0, 2**64 - 1, 2**63, 5], "b": [0, 2**64 - 1, 2**63 - 1, 6]},
+            into=["Sub", "Cast", "Not"],
+            options={"exact": True},
+        )
+        for target in (10, 7)
+    ),
     rewrites("Equal of floats", 11, 10, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
     rewrites("Equal of floats", 13, 7, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
     rewrites("Equal of floats", 19, 6, _equal("float[10]", "float[10]", "[10]"), nodes=9, feeds=SPECIAL),
@@ -353,7 +365,8 @@ def test_what_is_no_block_is_not_stretched(a: list[int | None], b: list[int], ax
 def test_without_broadcast_shapes_are_the_same(b: list[int | None]) -> None:
     source = legacy([2, 3], b)
     del source.graph.node[0].attribute[:]
-    with pytest.raises(RefusedError, match=r"without broadcast A and B have one shape, not \[2, 3\] and \["):
+    says = r"without broadcast A and B have one shape, not \[2, 3\] and \[|do not go together"
+    with pytest.raises((RefusedError, InvalidModelError), match=says):
         onnx_convert.convert(source, to=7)
     source = legacy([2, 3], [None, None])
     del source.graph.node[0].attribute[:]

@@ -25,6 +25,7 @@ DEFAULTS: list[Row] = [
 ]
 
 
+HALF = {"x": [[float("-inf"), -2.0, 0.5], [1.0, 65504.0, float("inf")]]}
 INF = {"x": [[float("-inf"), -2.0, 0.5], [1.0, 70000.0, float("inf")]]}
 
 
@@ -70,6 +71,10 @@ UP: list[Row] = [
     ),
     rewrites("Clip to the largest float", 10, 11, attribute("min=0.0,max=3.4028235e38"), into=["Clip"]),
     rewrites("Clip to the impossible", 10, 11, attribute("min=1.0,max=-1.0"), into=["Clip"]),
+    *(
+        rewrites(f"Clip of float16 with {bounds or 'no bounds'}", 6, 13, attribute(bounds, "float16"), feeds=HALF)
+        for bounds in ("", "min=-1.0", "max=1.0", "max=65519.5", "max=65520.0")
+    ),
     keeps("Clip of integers", 12, 13, constant(WHOLE, "int32"), feeds=NUMBERS),
 ]
 
@@ -80,6 +85,14 @@ DOWN: list[Row] = [
     rewrites("Clip from above", 13, 6, constant(HIGH), into=["Clip"]),
     rewrites("Clip by default", 13, 10, constant({}), into=["Clip"]),
     rewrites("Clip to the impossible", 13, 10, constant({"a": "1", "b": "-1"}), into=["Clip"]),
+    *(
+        rewrites(f"Clip to the {end}", 13, target, constant({name: number}), feeds=INF, into=["Clip"])
+        for target in (10, 6)
+        for end, name, number in (
+            ("lowest from above", "b", "-3.4028234663852886e38"),
+            ("largest from below", "a", "3.4028234663852886e38"),
+        )
+    ),
     rewrites("Clip at run time", 11, 10, run_time("a", "b"), into=["Max", "Min"]),
     rewrites("Clip at run time", 13, 7, run_time("a", "b"), may_refuse={"ranks": "rank"}),
     rewrites("Clip at run time to the impossible", 11, 10, run_time("a", "b"), feeds={"a": 0.5, "b": -0.5}),

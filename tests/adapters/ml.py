@@ -21,6 +21,7 @@ def encoder(name: str, source: int, target: int, x: np.ndarray, y: int, because:
     return MlCase(name, source, target, "LabelEncoder", x, (y,), attributes, because)
 
 
+NAN = float("nan")
 ABC, CAB = ["a", "b", "c"], ["c", "a", "b"]
 ENCODERS = [
     encoder("words", 1, 2, WORDS, INT, classes_strings=ABC, default_int64=-7),
@@ -39,7 +40,12 @@ ENCODERS = [
     encoder("reals to reals", 2, 1, REALS, FLT, keys_floats=[7.0, 0.5], values_floats=[1.0, 2.0]),
     encoder("a scalar", 2, 1, np.array(0.5, dtype=np.float32), FLT, keys_floats=[7.0, 0.5], values_floats=[1.0, 2.0]),
     encoder("no elements", 2, 1, REALS[:0], FLT, keys_floats=[7.0, 0.5], values_floats=[1.0, 2.0]),
-    encoder("NaN", 2, 1, REALS, FLT, "NaN", keys_floats=[7.0, float("nan")], values_floats=[1.0, 2.0]),
+    encoder("NaN", 2, 1, REALS, FLT, keys_floats=[7.0, NAN], values_floats=[1.0, 2.0]),
+    encoder(
+        "NaN", 4, 1, np.append(REALS, np.float32(NAN)), FLT, keys_floats=[7.0, NAN, NAN],
+        values_floats=[NAN, 2.0, 2.0], default_float=-0.0,
+    ),
+    encoder("NaN for a key twice", 2, 1, REALS, FLT, keys_floats=[7.0, 0.5, 7.0], values_floats=[NAN, 2.0, NAN]),
     encoder("repeated keys", 2, 1, WORDS, INT, "repeated", keys_strings=["a", "a"], values_int64s=[0, 1]),
     encoder("lists", 4, 2, WORDS, INT, keys_strings=CAB, values_int64s=[5, 5, -1]),
     encoder(

@@ -15,6 +15,7 @@ import onnx
 import onnx.parser
 import pytest
 from onnx import ModelProto, helper
+from texts import model
 
 import onnx_convert
 from boundaries import Row, each_of, keeps, refuses, rewrites
@@ -324,3 +325,11 @@ def test_the_experimental_operator_means_the_later_one(target: int) -> None:
 def test_flags_of_the_experimental_operator_are_refused() -> None:
     with pytest.raises(onnx_convert.RefusedError, match="no exact definition"):
         onnx_convert.convert(experimental(across_channels=1), to=9)
+
+
+@pytest.mark.parametrize("target", [9, 13, 6])
+@pytest.mark.parametrize(("x", "c"), [("2,3,4", "3"), ("n,c,h", "c"), ("2,3,4", "12"), ("2,3,4", "4,3")])
+def test_statistics_by_channel_are_not_those_of_features(x: str, c: str, target: int) -> None:
+    """Exporters wrote them with spatial=0, against the text; spatial=1 is what they mean."""
+    with pytest.raises((onnx_convert.RefusedError, onnx_convert.InvalidModelError)):
+        onnx_convert.convert(model(batch(x, c, "<spatial=0>"), 8), to=target)

@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import pytest
+from texts import model
+
+import onnx_convert
 from boundaries import Row, each_of, keeps, rewrites
 
 NO_TILE = {"dims": "shape", "ranks": "shape"}
@@ -45,3 +49,12 @@ PRELU: list[Row] = [
 ROWS = PRELU
 
 test_rows = each_of(ROWS)
+
+
+@pytest.mark.parametrize(("x", "slope"), [("", "[S]"), ("[N]", "[2,N]"), ("[2,3]", "[1,1,1]")])
+def test_a_slope_of_more_axes_than_the_data_is_not_valid(x: str, slope: str) -> None:
+    graph = f"(float{x} x, float{slope} s) => (float[?] y) {{ z = PRelu(x, s) y = Shape(z) }}".replace(
+        "float[?] y", "int64[?] y"
+    )
+    with pytest.raises((onnx_convert.RefusedError, onnx_convert.InvalidModelError)):
+        onnx_convert.convert(model(graph, 16), to=6)

@@ -97,6 +97,18 @@ RESHAPE: list[Row] = [
         feeds={"s": [0, 4]},
         dims={"M": 0, "K": 2},
     ),
+    *(
+        rewrites(
+            f"Reshape of nothing to {shape}",
+            14,
+            target,
+            f"(float[{x}] x) => (float[{shape}] y) <int64[{len(shape.split(','))}] s = {{{shape}}}> "
+            "{ y = Reshape<allowzero=1>(x, s) }",
+            may_refuse={"ranks": "Tile", "dims": "Tile", "computed": "Tile"} if target < 6 else {},
+        )
+        for target in (13, 9)
+        for x, shape in (("2,0", "0,0"), ("2,0", "0,3"), ("0,3", "0,0,3"), ("0", "2,0,0"), ("2,0", "3,0"))
+    ),
     rewrites(
         "Reshape to a scalar",
         14,

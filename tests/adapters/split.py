@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
+from texts import model as model_of
 
 import onnx_convert
 from boundaries import Row, each_of, keeps, rewrites
@@ -67,6 +68,19 @@ AT_18: list[Row] = [
     rewrites("Split unequally", 18, 13, TWO_TWO_ONE, into=["Split"]),
     rewrites("Split unequally", 18, 11, TWO_TWO_ONE),
     rewrites("Split unequally, a part empty", 18, 13, UNEVEN.format(x="4", a="2", b="0", w="num_outputs=3")),
+    *(
+        rewrites(
+            "Split into more parts than there are, where it does not run",
+            18,
+            target,
+            "(float[5] x, bool c) => (float[?] y) { y = If (c) <"
+            "then_branch = t () => (float[?] p) { p = Split<num_outputs=1>(x) }, "
+            "else_branch = e () => (float[?] q) { q, r, s, t = Split<num_outputs=4>(x) }> }",
+            feeds={"c": True},
+            may_refuse={"function": "more parts"},
+        )
+        for target in (17, 13, 12, 9)
+    ),
     rewrites("Split of nothing", 18, 13, UNEVEN.format(x="0", a="0", b="0", w="num_outputs=3"), into=["Split"]),
     rewrites(
         "Split of an unknown size",
@@ -155,3 +169,10 @@ def test_split_into_too_many_parts_where_nobody_goes() -> None:
     result = onnx_convert.convert(_model(graph, 18), to=13).model
     feeds = {"x": np.arange(5, dtype=np.float32), "c": np.array(False)}
     assert evaluate(result, feeds).values[0].tolist() == [0, 1, 2]
+
+
+def test_more_parts_than_there_are_are_refused() -> None:
+    """Slices would give parts of other sizes than the model states; the node fails at every run anyway."""
+    graph = "(float[1] x) => (float[?] p, float[?] q, float[?] r) { p, q, r = Split<num_outputs=3>(x) }"
+    with pytest.raises(onnx_convert.RefusedError, match="more parts"):
+        onnx_convert.convert(model_of(graph, 18), to=12)

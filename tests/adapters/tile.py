@@ -28,6 +28,27 @@ TILE: list[Row] = [
         "Tile of bool", 6, 1, _tile("bool", "2,3", "2,3", "4,9"), into=["Gather", "Gather"], may_refuse={"dims": "bool"}
     ),
     rewrites("Tile of int64 to nothing", 6, 1, _tile("int64", "2,3", "1,0", "2,0"), may_refuse={"dims": "int64"}),
+    rewrites(
+        "Tile of float16 that many times",
+        6,
+        5,
+        _tile("float16", "1", "2049", "2049"),
+        into=["Gather"],
+        may_refuse={"dims": "float16", "ranks": "float16"},
+    ),
+    *(
+        rewrites(
+            f"Tile of {dtype} {count} times",
+            6,
+            5,
+            _tile(dtype, "2,N", f"{count},1", f"{2 * count},N"),
+            into=["Gather"],
+            may_refuse={"dims": "count", "ranks": "count", "function": "floats"},
+            options={"types": "cast"},
+        )
+        for dtype in ("int8", "uint8", "bool")
+        for count in (2, 300)
+    ),
     rewrites("Tile of many", 6, 5, _tile("float", "1", "3000", "3000"), into=["Tile"], may_refuse={"dims": "float16"}),
 ]
 

@@ -55,6 +55,18 @@ TOPK: list[Row] = [
     rewrites("TopK largest", 11, 10, topk("2,6", "2,3", "largest=1,sorted=1", "3"), into=["TopK"], feeds=TIES),
     rewrites("TopK smallest", 11, 10, topk("2,6", "2,3", "largest=0", "3"), into=["Neg", "TopK", "Neg"], feeds=TIES),
     rewrites("TopK smallest", 24, 9, topk("2,6", "2,6", "largest=0", "6"), feeds=TIES),
+    *(
+        rewrites(
+            f"TopK smallest of {dtype}",
+            11,
+            target,
+            topk("2,6", "2,3", "largest=0", "3", dtype),
+            feeds={"x": [[3, 1, 2, 0, 1, 7], [2**53 if dtype.endswith("64") else 127, 0, 0, 5, 2, 1]]},
+            options={"types": "cast", "allow": {"conditional"}},
+        )
+        for dtype in ("uint64", "int64", "uint32", "int8", "uint8")
+        for target in (10, 9)
+    ),
     rewrites("TopK smallest at run time", 11, 10, topk("2,6", "2,?", "largest=0", "?"), feeds={**TIES, "k": [2]}),
     rewrites("TopK of a middle axis", 11, 10, topk("2,6,3", "2,2,3", "axis=-2", "2"), into=["TopK"]),
     rewrites("TopK of the last axis", 11, 10, topk("2,6,3", "2,6,2", "axis=-1", "2"), into=["TopK"]),

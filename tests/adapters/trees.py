@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -168,3 +169,41 @@ def test_floats_fall_on_the_same_side_of_a_threshold_of_double(mode: str, target
         floats = np.array([near, np.nextafter(near, infinity), np.nextafter(near, -infinity), 0.0], dtype=np.float32)
         compare_floats = COMPARISONS[mode]
         assert (compare_floats(floats.astype(np.float64), threshold) == compare_floats(floats, rounded)).all()
+
+
+@pytest.mark.parametrize("case", [c for c in CLASSIFIERS if c.target == 5 and not c.because], ids=str)
+def test_what_a_runtime_decides_is_not_exact(case: MlCase) -> None:
+    """SOFTMAX and LOGISTIC may round differently; a class without a vote may win over negative scores, or not."""
+    softer = {**case.attributes, "post_transform": "LOGISTIC"}
+    with pytest.raises(onnx_convert.RefusedError):
+        onnx_convert.convert(replace(case, attributes=softer).model(), to={ML: 5}, exact=True)
+    with pytest.raises(onnx_convert.RefusedError):
+        onnx_convert.convert(case.model(), to={ML: 5}, exact=True)
+
+
+def test_positive_votes_are_exact() -> None:
+    case = classifier("", 3, 5, [0, 1, 2, 1], class_weights=[1.0, 2.5, 4.0, 0.75])
+    assert onnx_convert.convert(case.model(), to={ML: 5}, exact=True).report.form == "exact"
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"nodes_modes": tensor([0, 9, 4], np.uint8)},
+        {"aggregate_function": 4},
+        {"post_transform": -1},
+        {"nodes_truenodeids": [7, 0, 1]},
+        {"nodes_featureids": [0, 1]},
+    ],
+    ids=["mode", "aggregate", "transform", "node", "length"],
+)
+def test_invalid_tables_are_no_fault_of_ours(broken: dict[str, Any]) -> None:
+    with pytest.raises((onnx_convert.RefusedError, onnx_convert.InvalidModelError)):
+        onnx_convert.convert(ensemble("", WHOLE, **broken).model(), to={ML: 4})
+
+
+def test_a_threshold_that_is_no_number() -> None:
+    """NaN is a float, too."""
+    values = tensor([0.5, np.nan, 0, 0, 0, 0], np.float64)
+    case = regressor("", 3, 1, X.astype(np.float64), nodes_values_as_tensor=values)
+    assert onnx_convert.convert(case.model(), to={ML: 1}).report.form == "exact"

@@ -45,7 +45,7 @@ def test_a_process_converts_a_file(tmp_path: Path) -> None:
     done = process(str(relu(tmp_path / "model.onnx", 13)), "--to", "14", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
     assert onnx.load(tmp_path / "model.opset14.onnx").opset_import[0].version == 14
-    assert b"opset       13 -> 14" in done.stdout
+    assert b"model.onnx   opset 13 -> 14   IR version 7" in done.stdout
 
 
 @pytest.mark.parametrize("opset", [13, 14])

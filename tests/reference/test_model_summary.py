@@ -247,4 +247,4 @@ def test_what_cannot_be_read() -> None:
     [(0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (2_500_000, "2.5 MB"), (7e10, "70.0 GB")],
 )
 def test_sizes(count: float, shown: str) -> None:
-    assert tables._size(count) == shown
+    assert tables.size_text(count) == shown

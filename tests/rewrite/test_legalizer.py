@@ -29,7 +29,7 @@ def test_every_boundary_on_the_way_is_crossed_in_order(start: int, stop: int, pa
 
 
 def test_only_the_boundaries_of_the_own_operator_are_crossed() -> None:
-    source = model("(float[2,3] x) => (float[2,3] z) { y = Relu(x) z = Softmax <axis = -1> (y) }", 11)
+    source = model("(float[2,3] x) => (float[2,3] z) { y = Relu(x) z = Softmax <axis = 1> (y) }", 11)
     report = onnx_convert.convert(source, to=16).report
     assert steps(report) == [("Softmax", 13, UP)]
 

@@ -50,7 +50,6 @@ def test_an_operator_of_which_nobody_says_anything() -> None:
     registry.compatible("Known", at=2, domain="org.doubt")
     assert onnx_convert.convert(_of_a_domain("Known"), to={"org.doubt": 1}).changed
     source = _of_a_domain("BrandNew")
-    for to in (1, 7):
-        with pytest.raises(RefusedError, match=f"between org.doubt 2 and {to} is not decided"):
-            onnx_convert.convert(source, to={"org.doubt": to})
+    with pytest.raises(RefusedError, match=r"between org.doubt 2 and 1 is not decided"):
+        onnx_convert.convert(source, to={"org.doubt": 1})
     assert not onnx_convert.convert(source, to={"org.doubt": 2}).changed

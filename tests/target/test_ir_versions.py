@@ -68,7 +68,10 @@ def holding(opset: int, ir: int, dtype: int | None = None, *, sparse: bool = Fal
     source = model(RELU, opset, ir=ir)
     if dtype is not None:
         source.graph.initializer.add(
-            name="w", data_type=dtype, dims=[2], raw_data=b"\0\0\0\0"[: 4 if dtype == 16 else 1]
+            name="w",
+            data_type=dtype,
+            dims=[2],
+            raw_data=bytes({TensorProto.BFLOAT16: 4, TensorProto.UINT4: 1}.get(dtype, 2)),
         )
     if sparse:
         values = numpy_helper.from_array(np.array([1.0], np.float32), "s")
@@ -129,9 +132,9 @@ def test_initializers_that_are_inputs_stay_the_only_ones() -> None:
     assert initializers_and_inputs(converted) == (["w"], ["x", "w"])
 
 
-def test_inputs_stay_inputs_on_the_way_up() -> None:
+def test_inputs_stay_inputs_on_the_way_up_where_that_is_asked() -> None:
     source = model("(float[2] x, float[2] w) => (float[2] y) <float[2] w = {1, 2}> { y = Add (x, w) }", 8)
-    converted = onnx_convert.convert(source, to=13).model
+    converted = onnx_convert.convert(source, to=13, keep_initializer_inputs=True).model
     assert converted.ir_version == 7
     assert initializers_and_inputs(converted) == (["w"], ["x", "w"])
 

@@ -111,6 +111,14 @@ def test_a_false_statement_about_a_call_is_left_out() -> None:
         assert "the stated type of 'y' contradicts the model and is left out" in conversion.report.warnings
 
 
+@pytest.mark.parametrize("axis", [9, -9])
+def test_a_false_statement_does_not_hide_a_fault_of_the_source(axis: int) -> None:
+    """Softmax-1 is inferred whatever its axis is."""
+    source = model(f"(float[2,3,4] x) => (float y) {{ y = Softmax <axis={axis}> (x) }}", 12)
+    with pytest.raises((onnx_convert.RefusedError, InvalidModelError), match=r"axis|check"):
+        onnx_convert.convert(source, to=10)
+
+
 def test_only_the_dimensions_that_contradict_are_left_out() -> None:
     source = model("(float[2,3] x, float[2,3] z) => (float[A,5] y) { w = Softmax(x) y = Add(w, z) }", 13)
     conversion = onnx_convert.convert(source, to=12)

@@ -11,10 +11,12 @@ ALL = 12_000
 
 
 def chunks(size: int, *, quick: int) -> list[Any]:
-    """The seeds by `size` at a time, as parameters of a test: a test that fails says which. Those from `quick` on are
-    slow."""
-    starts = range(0, ALL, size)
-    return [
-        pytest.param(range(start, start + size), marks=pytest.mark.slow if start >= quick else (), id=str(start))
-        for start in starts
-    ]
+    """Returns the seeds by `size` at a time, as parameters of a test: a test that fails says which.
+
+    Those from `quick` on are slow; a quarter of the others is tried in every run, and the rest if that is thorough.
+    """
+
+    def mark(start: int) -> Any:
+        return pytest.mark.slow if start >= quick else pytest.mark.thorough if start >= max(quick // 4, 1) else ()
+
+    return [pytest.param(range(start, start + size), marks=mark(start), id=str(start)) for start in range(0, ALL, size)]
