@@ -12,6 +12,8 @@ from onnx_convert.validation import pairs
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from onnx_convert.validation.uses import Use
+
 
 def fault(use: Use) -> str:
     """Returns what is wrong with the ranks and lengths of a node, "" if nothing is known to be."""
