@@ -75,20 +75,18 @@ class Kinds:
         self._source = source
         self.cases: dict[Key, Case] = {}
         self.constants: list[NodeProto] = []  # each of which is its own kind
-        for key, node, imports, known in self._walk():
-            if key not in self.cases:
-                domain = opsets.canonical_domain(node.domain)
-                self.cases[key] = Case(node, domain, imports.get(domain, 0), known)
+        cases = self.cases
+        for number, (body, imports, known) in enumerate(self._bodies()):
+            for key, node in self._nodes(body, number, known):
+                if key not in cases:
+                    domain = opsets.canonical_domain(node.domain)
+                    cases[key] = Case(node, domain, imports.get(domain, 0), known)
 
     def nodes(self) -> Iterator[tuple[Key, NodeProto]]:
         """All nodes, each with its kind."""
-        for key, node, _, _ in self._walk():
-            yield key, node
-
-    def _walk(self) -> Iterator[tuple[Key, NodeProto, dict[str, int], dict[str, Known]]]:
         self.constants = []
-        for number, (body, imports, known) in enumerate(self._bodies()):
-            yield from ((key, node, imports, known) for key, node in self._nodes(body, number, known))
+        for number, (body, _, known) in enumerate(self._bodies()):
+            yield from self._nodes(body, number, known)
 
     def _bodies(self) -> Iterator[tuple[GraphProto | FunctionProto, dict[str, int], dict[str, Known]]]:
         """Each body with its opsets, and what is certain of its values."""
@@ -132,7 +130,8 @@ class Kinds:
                 told: tuple[Any, ...] = tuple([known.get(name) for name in inputs])
             else:
                 told = tuple([types.get(name, "") for name in inputs])
-            attributes = tuple([_key_of(attribute) for attribute in node.attribute])
+            held = node.attribute
+            attributes = tuple([_key_of(attribute) for attribute in held]) if held else ()
             yield (number, *operator, attributes, len(node.output), told), node
             if may_hold:
                 for _, _, graph in subgraphs(node):

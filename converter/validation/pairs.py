@@ -34,6 +34,8 @@ def channels(*indices: int) -> Rule:
 
     def rule(use: Use) -> str:
         dims = use.dims(0)
+        if use.given.get("spatial", 1) == 0:
+            return ""  # of each feature, below opset 9
         for index in indices:
             own = use.dims(index)
             if own is None:
