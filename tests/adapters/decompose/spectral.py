@@ -128,7 +128,7 @@ MEL: list[Row] = [
 
 EDGES: list[Row] = [
     rewrites(
-        f"DFT of {'no signals' if sizes['N'] == 0 else 'signals of nothing'}{length and ', made longer'}",
+        f"DFT of no signals of {sizes['P']} parts{length and ', made longer'}",
         20,
         target,
         f"(float[N,L,P] x) => (float[?,?,2] y) <int64 a = {{1}}{length}> {{ y = DFT(x, {'n' if length else ''}, a) }}",
