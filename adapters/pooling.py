@@ -236,7 +236,7 @@ def maximum_of_taps(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
     if not any(w.dilated):
         return _round_down(node, op, w, ("dilations",))
     if not w.known:
-        node.refuse("the SAME pads depend on sizes that are not known", "give the input a shape", unknown=True)
+        node.refuse("the SAME pads depend on sizes that are not known", "give the model's inputs shapes", unknown=True)
     if node.uses_output(1):
         return _maximum(node, op, w), _indices(node, op, w)
     return _maximum(node, op, w)
@@ -292,7 +292,7 @@ def _indices(node: Node, op: Emitter, w: Windows) -> Value:
     x, shape = node.input(0), node.shape(0)
     sizes = [size for size in shape[2:] if isinstance(size, int)]
     if len(sizes) < len(w.kernel) or not w.known:
-        node.refuse("the indices depend on sizes that are not known", "give the input a shape", unknown=True)
+        node.refuse("the indices depend on sizes that are not known", "give the model's inputs shapes", unknown=True)
     axes = range(len(sizes))
     weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in axes]
     elements = list(product(*(range(k) for k in w.kernel)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HELD: Final = 2048  # float16 holds every whole number up to it
 
-_GIVE_SHAPES: Final = "give the model's inputs fixed shapes, or go no lower than opset 6"
+_GIVE_SHAPES: Final = "give the model's inputs fixed shapes if it depends on these, or go no lower than opset 6"
 
 
 @upgrade("Tile", at=6)
