@@ -90,7 +90,7 @@ class _Trials:
     def _advice(self, refusal: Refusal) -> str:
         """What a refusal advises, without what the model has already; else the way around its boundary."""
         remedy = re.sub(_SHAPES, "", refusal.remedy) if self._fixed else refusal.remedy
-        return remedy.replace(_HERE, _way_around(refusal)) or _way_around(refusal)
+        return remedy.replace(_HERE, way_around(refusal)) or way_around(refusal)
 
     def _with_true_opset(self, refusal: Refusal, advice: str) -> str:
         """The advice with an opset, and options if it takes them, at which the node is not refused."""
@@ -155,7 +155,7 @@ def _is_same_node(one: Refusal, other: Refusal) -> bool:
     return (one.path, one.node, one.operator, one.domain) == (other.path, other.node, other.operator, other.domain)
 
 
-def _way_around(refusal: Refusal) -> str:
+def way_around(refusal: Refusal) -> str:
     """The nearest opset on this side of the boundary that a node cannot cross."""
     if not refusal.boundary or refusal.domain not in ("ai.onnx", opsets.AI_ONNX_ML):
         return NONE
