@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mod, BitShift, Range, Erf.
+"""Mod, BitShift, Range.
 
-13: Erf takes integers no longer.
 27: Range makes float16 and bfloat16, counting in the dtype that `stash_type` names.
 28: Mod with fmod=0 takes floats, and its result has the sign of the divisor, zero included; BitShift shifts signed
 integers, which keep their sign to the right, and says what becomes of counts that are negative or too large.
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx_convert.adapter import downgrade, dtype_name, upgrade
+from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.lib.dtypes import (
     DOUBLE,
     FLOAT,
@@ -88,16 +87,3 @@ def count_in_float(node: Node, op: Emitter) -> Value:
         )
     wide = [op.Cast(node.input(i), to=stash) for i in range(3)]
     return op.Cast(op.same(*wide, drop=("stash_type",)), to=dtype)
-
-
-# ---- Erf
-
-
-@upgrade("Erf", at=13)
-def integers_through_double(node: Node, op: Emitter) -> Value:
-    """An integer is cast to double, and the result back."""
-    x = node.input(0)
-    if x.dtype is None or not is_integer(x.dtype):
-        return op.same()
-    op.equivalent("how a result between integers is rounded is not specified")
-    return op.Cast(op.same(op.Cast(x, to=DOUBLE)), to=x.dtype)

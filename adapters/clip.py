@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clip (`consumed_inputs`, which 6 dropped together with the lack of default bounds, is told in `consumed_inputs`).
+"""Clip.
 
+6: `consumed_inputs`, a hint about memory, is gone; without `min` and `max` nothing was clipped; from 6 on the largest
+finite floats are the default.
 11: `min` and `max` are scalar inputs of the data's dtype, and an absent one is the limit of that dtype; below, they are
 attributes, float32 whatever the data are, and an absent one is the limit of float32.
 12: below, there are no integers.
@@ -10,12 +12,10 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import (
-    DOUBLE,
-    FIRST_FLOATS,
     FLOAT,
     FLOAT16,
     INT8,
@@ -25,19 +25,40 @@ from onnx_convert.adapters.lib.dtypes import (
     UINT16,
     is_integer,
     largest,
+    lowest,
 )
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
+_HINT: Final = ("consumed_inputs",)
+_TO_INFINITY: Final = 65520.0  # from here on, the nearest float16 is infinity
 _NARROW: Final = (INT8, UINT8, INT16, UINT16)  # many runtimes do not compare these
+
+
+@upgrade("Clip", at=6)
+def spell_out_no_bound(node: Node, op: Emitter) -> Value:
+    """A bound that is absent is an infinity; without any, nothing is clipped."""
+    if not node.has("min") and not node.has("max"):
+        return op.Identity(node.input(0))
+    absent: dict[str, Any] = {
+        name: bound for name, bound in (("min", -math.inf), ("max", math.inf)) if not node.has(name)
+    }
+    return op.same(drop=_HINT, **absent)
+
+
+@downgrade("Clip", at=6)
+def spell_out_default_bounds(node: Node, op: Emitter) -> Value:
+    """What is absent is written as the default that it meant."""
+    return op.same(**{name: node.attr(name) for name in ("min", "max") if not node.has(name)})
 
 
 @upgrade("Clip", at=11)
 def bounds_to_inputs(node: Node, op: Emitter) -> Value:
-    """The attributes become constants of the data's dtype. An absent one stays so, unless a double may be beyond it."""
+    """The attributes become constants of the data's dtype. An absent one stays so for float only, whose limit it is:
+    a double may be beyond it, and so may the infinity of float16."""
     x, names = node.input(0), ("min", "max")
-    spelled = [name for name in names if node.has(name) or x.dtype == DOUBLE]
+    spelled = [name for name in names if node.has(name) or x.dtype != FLOAT]
     bounds = [number_like(op, node.attr(name), x) if name in spelled else None for name in names]
     return op.same(x, *bounds, drop=names)
 
@@ -67,15 +88,12 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
     """Constant bounds that float32 holds become attributes; others are met by Max and Min."""
     x, inputs = node.input(0), (node.optional_input(1), node.optional_input(2))
     dtype = next((value.dtype for value in (x, *inputs) if value is not None and value.dtype), None) or node.dtype(0)
-    limit = largest(dtype) if dtype in FIRST_FLOATS else math.inf
-    limits = (-limit, limit)
-    numbers = [float32_of(value) if value else limit for value, limit in zip(inputs, limits, strict=True)]
-    if dtype == DOUBLE:  # float32 does not hold the limits
-        numbers = [number if value else None for value, number in zip(inputs, numbers, strict=True)]
-    known = [None if abs(number) == largest(FLOAT) else number for number in numbers if number is not None]
-    if len(known) == 2:
-        return op.same(x, min=known[0], max=known[1])
-    bounds = [value or op.const(limit, dtype) for value, limit in zip(inputs, limits, strict=True)]
+    pairs = list(zip(inputs, (lowest(dtype), largest(dtype)), strict=True))
+    low, high = (_float32_of(limit) if value is None else float32_of(value) for value, limit in pairs)
+    if low is not None and high is not None:
+        low = min(low, high)  # bounds the wrong way round give the upper one; runtimes refuse them as attributes
+        return op.same(x, min=None if low == lowest(FLOAT) else low, max=None if high == largest(FLOAT) else high)
+    bounds = [value or op.const(limit, dtype) for value, limit in pairs]
     return op.at(8).Min(op.at(8).Max(x, bounds[0]), bounds[1])
 
 
@@ -86,7 +104,7 @@ def number_like(op: Emitter, number: float, x: Value) -> Value:
     """A float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
     if x.dtype is None:
         return op.at(15).CastLike(op.const(number, FLOAT), x)
-    if x.dtype == FLOAT16 and abs(number) > largest(FLOAT16) + 15:
+    if x.dtype == FLOAT16 and abs(number) >= _TO_INFINITY:
         number = math.copysign(math.inf, number)
     return op.const(number, x.dtype)
 
@@ -94,9 +112,11 @@ def number_like(op: Emitter, number: float, x: Value) -> Value:
 def float32_of(value: Value) -> float | None:
     """The element of a constant scalar, if float32 holds it."""
     known = value.constant
-    if known is None or known.size != 1:
-        return None
-    number = float(known.item())
+    return None if known is None or known.size != 1 else _float32_of(float(known.item()))
+
+
+def _float32_of(number: float) -> float | None:
+    """Returns a number that float32 holds, None instead of another one."""
     try:
         (rounded,) = struct.unpack("f", struct.pack("f", number))
     except OverflowError:

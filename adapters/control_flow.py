@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper  # noqa: TID251  (graphs are messages)
-
 from onnx_convert.adapter import downgrade, size, upgrade
-from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64
-from onnx_convert.adapters.lib.shapes import END, part, reshape, size_at
+from onnx_convert.adapters.lib.axes import moved, transpose
+from onnx_convert.adapters.lib.bodies import Body, stacked_type, tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, STRING
+from onnx_convert.adapters.lib.shapes import END, part, product, reshape, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
+    from onnx_convert.adapters.lib.bodies import Graph, Type
 
     Sizes = list[int | None] | None
 
@@ -57,30 +58,27 @@ def one_shape_for_both_branches(node: Node, op: Emitter) -> Outcome:
 
 def _made_by(node: Node, branch: str) -> list[Sizes]:
     """The sizes of what a branch makes, as far as the model states or inference finds them."""
-    graph: GraphProto = node.attr(branch)
+    graph: Graph = node.attr(branch)
     facts = node.within(branch)
-    return [_sizes(facts.type_of(value.name) or value.type) for value in graph.output]
+    return [_stated_sizes(facts.type_of(value.name) or value.type) for value in graph.output]
 
 
-def _sizes(kind: TypeProto) -> Sizes:
+def _stated_sizes(kind: Type) -> Sizes:
     if not kind.tensor_type.HasField("shape"):
         return None
     return [number if isinstance(number := size(dim), int) else None for dim in kind.tensor_type.shape.dim]
 
 
-def _one_step(op: Emitter, branch: GraphProto) -> GraphProto:
+def _one_step(op: Emitter, branch: Graph) -> Graph:
     """A branch as the body of a Loop that ends after one step, with the shape of each of its results beside it."""
-    body = _copied(branch)
-    step, going, stopped = (_fresh(op, name) for name in ("step", "going", "stopped"))
-    shapes = [_fresh(op, "shape") for _ in branch.output]
-    body.input.append(helper.make_tensor_value_info(step, INT64, []))
-    body.input.append(helper.make_tensor_value_info(going, BOOL, []))
-    body.node.append(NodeProto(op_type="Not", input=[going], output=[stopped]))
-    for value, shape in zip(branch.output, shapes, strict=True):
-        body.node.append(NodeProto(op_type="Shape", input=[value.name], output=[shape]))
-        body.output.append(helper.make_tensor_value_info(shape, INT64, [None]))
-    body.output.insert(0, helper.make_tensor_value_info(stopped, BOOL, []))
-    return body
+    body = Body(op, branch)
+    body.take("step", INT64)
+    going = body.take("going", BOOL)
+    results = body.outputs
+    body.give(body.node("Not", going), BOOL, at=0)
+    for result in results:
+        body.give(body.node("Shape", result), tensor_type(INT64, None))
+    return body.graph
 
 
 # ---- Loop
@@ -91,14 +89,11 @@ def carry_a_value(node: Node, op: Emitter) -> Outcome:
     """A Loop that carries nothing carries a number, which nobody looks at."""
     if len(node.proto.input) > 2:
         return op.same()
-    body = _copied(node.attr("body"))
-    before, after = _fresh(op, "unused"), _fresh(op, "unused")
-    body.input.append(helper.make_tensor_value_info(before, FLOAT, []))
-    body.node.append(NodeProto(op_type="Identity", input=[before], output=[after]))
-    body.output.insert(1, helper.make_tensor_value_info(after, FLOAT, []))
+    body = Body(op, node.attr("body"))
+    body.give(body.node("Identity", body.take("unused", FLOAT)), FLOAT, at=1)
     count, condition = node.optional_input(0), node.optional_input(1)
     outputs = 1 + len(node.proto.output)
-    return op.node("Loop", count, condition, op.const(0, FLOAT), outputs=outputs, body=body)[1:]
+    return op.node("Loop", count, condition, op.const(0, FLOAT), outputs=outputs, body=body.graph)[1:]
 
 
 # ---- Scan
@@ -149,79 +144,48 @@ def scan_a_batch_of_one(node: Node, op: Emitter) -> Outcome:
 def scan_member_by_member(node: Node, op: Emitter) -> Outcome:
     """An outer Scan takes the members of the batch one by one, the node itself becomes the inner one in its body."""
     lengths, values = node.optional_input(0), [value for value in node.inputs[1:] if value is not None]
-    body = _copied(node.attr("body"))
-    steps = node.attr("num_scan_inputs")
-    states = len(values) - steps
-    directions = node.attr("directions") or None
+    body, steps = Body(op, node.attr("body")), node.attr("num_scan_inputs")
+    states, directions = len(values) - steps, node.attr("directions") or None
     if lengths is not None and any(directions or ()):
         node.refuse(
             "sequences of different lengths are scanned in reverse, and no text says where each begins",
             "reverse the sequences by ReverseSequence and scan them forwards",
         )
-    outer = GraphProto(name=_fresh(op, "member"))
-    for i, value in enumerate(body.input):
-        outer.input.append(_described(_fresh(op, "member"), value.type, stacked=i >= states))
-    for i, value in enumerate(body.output):
-        outer.output.append(_described(_fresh(op, "member"), value.type, stacked=i >= states))
-    inner = NodeProto(
-        op_type="Scan",
-        input=[value.name for value in outer.input],
-        output=[value.name for value in outer.output],
-    )
+    outer = Body(op)
+    for i, value in enumerate(body.graph.input):
+        outer.take("member", value.type if i < states else stacked_type(value.type))
+    inputs, outputs = outer.inputs, []
+    for i, value in enumerate(body.graph.output):
+        outputs.append(outer.fresh("member"))
+        outer.give(outputs[-1], value.type if i < states else stacked_type(value.type))
     if lengths is not None:
-        _stop_early(op, outer, inner, body, states)
+        length = outer.take("length", INT64)
+        _stop_early(body, length, states)
+        inputs, outputs = [outer.constant(0, INT64), *inputs], [outer.fresh("steps"), *outputs]
         values.append(lengths)
-    inner.attribute.append(helper.make_attribute("body", body))
-    inner.attribute.append(helper.make_attribute("num_scan_inputs", steps))
-    if directions:
-        inner.attribute.append(helper.make_attribute("scan_input_directions", directions))
-    outer.node.append(inner)
-    return op.same(*values, drop=("directions",), body=outer, num_scan_inputs=len(values))
+    backwards = {"scan_input_directions": directions} if directions else {}
+    outer.nodes("Scan", *inputs, to=outputs, body=body.graph, num_scan_inputs=steps, **backwards)
+    return op.same(*values, drop=("directions",), body=outer.graph, num_scan_inputs=len(values))
 
 
-def _stop_early(op: Emitter, outer: GraphProto, inner: NodeProto, body: GraphProto, states: int) -> None:
-    """Makes the inner Scan of `scan_member_by_member` count its steps, and from the length of its member on keep its
-    states and stack zeros."""
-    length, zero, one, step, following, running, last = (
-        _fresh(op, name) for name in ("length", "zero", "one", "step", "step", "running", "steps")
-    )
-    outer.input.append(helper.make_tensor_value_info(length, INT64, []))
-    outer.node.append(_number(zero, 0))
-    body.node.append(_number(one, 1))
-    body.node.append(NodeProto(op_type="Less", input=[step, length], output=[running]))
-    body.node.append(NodeProto(op_type="Add", input=[step, one], output=[following]))
-    for i, value in enumerate(body.output):
-        chosen = _fresh(op, value.name)
-        rest = body.input[i].name if i < states else _zeros(op, body, value)
-        if rest:
-            body.node.append(NodeProto(op_type="Where", input=[running, value.name, rest], output=[chosen]))
-            value.name = chosen
-    counter = helper.make_tensor_value_info
-    body.input.insert(0, counter(step, INT64, []))
-    body.output.insert(0, counter(following, INT64, []))
-    inner.input.insert(0, zero)
-    inner.output.insert(0, last)
+def _stop_early(body: Body, length: str, states: int) -> None:
+    """Makes a body of a Scan count its steps, and from the length of its member on keep its states and stack zeros."""
+    step, one = body.take("step", INT64, at=0), body.constant(1, INT64)
+    running, following = body.node("Less", step, length), body.node("Add", step, one)
+    for i, value in enumerate(body.graph.output):
+        dtype = value.type.tensor_type.elem_type
+        if i < states:
+            value.name = body.node("Where", running, value.name, body.inputs[i + 1])
+        elif dtype and dtype != STRING:  # no text demands zeros
+            value.name = body.node("Where", running, value.name, body.zeros_like(value.name, dtype))
+    body.give(following, INT64, at=0)
 
 
-def _zeros(op: Emitter, body: GraphProto, value: ValueInfoProto) -> str:
-    """The name of zeros like a value; "" where its dtype is not stated, or has none: no text demands zeros."""
-    dtype = value.type.tensor_type.elem_type
-    if dtype in (TensorProto.UNDEFINED, TensorProto.STRING):
-        return ""
-    shape, zeros = _fresh(op, "shape"), _fresh(op, "zeros")
-    body.node.append(NodeProto(op_type="Shape", input=[value.name], output=[shape]))
-    body.node.append(NodeProto(op_type="ConstantOfShape", input=[shape], output=[zeros]))
-    body.node[-1].attribute.append(helper.make_attribute("value", helper.make_tensor("", dtype, [1], [0])))
-    return zeros
-
-
-def _turned_round(op: Emitter, value: Value, element: TypeProto) -> Value:
+def _turned_round(op: Emitter, value: Value, element: Type) -> Value:
     """The steps of a batch in reverse order."""
-    body = GraphProto(name=_fresh(op, "reverse"))
-    body.input.append(ValueInfoProto(name=_fresh(op, "element"), type=element))
-    body.output.append(ValueInfoProto(name=_fresh(op, "element"), type=element))
-    body.node.append(NodeProto(op_type="Identity", input=[body.input[0].name], output=[body.output[0].name]))
-    return op.Scan(None, value, body=body, num_scan_inputs=1, directions=[1])
+    body = Body(op)
+    body.give(body.node("Identity", body.take("element", element)), element)
+    return op.Scan(None, value, body=body.graph, num_scan_inputs=1, directions=[1])
 
 
 def _counts(node: Node) -> tuple[int, int, int]:
@@ -255,11 +219,10 @@ def _to_front(op: Emitter, x: Value, axis: int) -> Value:
     if axis == 0:
         return x
     if x.rank is not None:
-        axis %= x.rank
-        return op.Transpose(x, perm=[axis, *range(axis), *range(axis + 1, x.rank)])
+        return transpose(op, x, moved(axis % x.rank, 0, x.rank))
     shape = op.Shape(x)
     before, size, after = part(op, shape, 0, axis), size_at(op, shape, axis), _after(op, shape, axis)
-    blocks = reshape(op, x, op.at(4).Concat(_product(op, before), size, _product(op, after), axis=0))
+    blocks = reshape(op, x, op.at(4).Concat(product(op, before), size, product(op, after), axis=0))
     return reshape(op, op.Transpose(blocks, perm=[1, 0, 2]), op.at(4).Concat(size, before, after, axis=0))
 
 
@@ -268,48 +231,14 @@ def _from_front(op: Emitter, y: Value, axis: int) -> Value:
     if axis == 0:
         return y
     if y.rank is not None:
-        axis %= y.rank
-        return op.Transpose(y, perm=[*range(1, axis + 1), 0, *range(axis + 1, y.rank)])
+        return transpose(op, y, moved(0, axis % y.rank, y.rank))
     size, shape = part(op, op.Shape(y), 0, 1), part(op, op.Shape(y), 1)
     before = shape if axis == -1 else part(op, shape, 0, axis if axis > 0 else axis + 1)
     after = part(op, shape, axis) if axis > 0 else _after(op, shape, axis)
-    blocks = reshape(op, y, op.at(4).Concat(size, _product(op, before), _product(op, after), axis=0))
+    blocks = reshape(op, y, op.at(4).Concat(size, product(op, before), product(op, after), axis=0))
     return reshape(op, op.Transpose(blocks, perm=[1, 0, 2]), op.at(4).Concat(before, size, after, axis=0))
 
 
 def _after(op: Emitter, shape: Value, axis: int) -> Value:
     """The sizes behind an axis."""
     return part(op, shape, axis + 1) if axis != -1 else part(op, shape, END)
-
-
-def _product(op: Emitter, sizes: Value) -> Value:
-    return op.at(10).ReduceProd(sizes, axes=[0], keepdims=1)
-
-
-# ---- graphs
-
-
-def _fresh(op: Emitter, name: str) -> str:
-    """A name that is nowhere in the model."""
-    return op.fresh(f"{op.subject.operator}/{name}")
-
-
-def _copied(graph: GraphProto) -> GraphProto:
-    copy = GraphProto()
-    copy.CopyFrom(graph)
-    return copy
-
-
-def _number(name: str, number: int) -> NodeProto:
-    return helper.make_node("Constant", [], [name], value=helper.make_tensor("", INT64, [], [number]))
-
-
-def _described(name: str, kind: TypeProto, *, stacked: bool) -> ValueInfoProto:
-    """A value of that type; one of any number of such values on a new first axis if they are stacked."""
-    value = ValueInfoProto(name=name, type=kind)
-    if stacked and kind.tensor_type.HasField("shape"):
-        dims = value.type.tensor_type.shape.dim
-        del dims[:]
-        dims.add()
-        dims.extend(kind.tensor_type.shape.dim)
-    return value

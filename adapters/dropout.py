@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Dropout.
 
+6: below, there is `consumed_inputs`, a hint about memory.
 7: `is_test` goes, whose absence meant training: a random Dropout.
 10: the mask is boolean; below, it has the dtype of the data.
 12: `ratio` is an input, and `training_mode` another one; without it, nothing is dropped and the mask is all true.
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 _MASK = 1
 _RATIO, _TRAINING = 1, 2
+
+
+@upgrade("Dropout", at=6)
+def forget_memory_hint(node: Node, op: Emitter) -> Value:
+    """`consumed_inputs` never changed a number."""
+    return op.same(drop=("consumed_inputs",))
 
 
 @upgrade("Dropout", at=7)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The experimental operators of opset 1, which no schema describes any more.
 
-They were legal until opset 9 and left with ONNX 1.5 (opset 10); two of them came back as operators proper,
-ThresholdedRelu at 10 and MeanVarianceNormalization at 9, and DynamicSlice became Slice. Their meaning is that of the
-operator documentation of ONNX 1.0 to 1.4.
+They were legal until opset 9 and left with ONNX 1.5 (opset 10); ThresholdedRelu came back as an operator proper at 10
+(as MeanVarianceNormalization did at 9: see `normalization`), and DynamicSlice became Slice. Their meaning is that of
+the operator documentation of ONNX 1.0 to 1.4.
 """
 
 from __future__ import annotations
@@ -22,17 +22,6 @@ _FUSED = "a runtime may have computed it in one rounding"
 @upgrade("ThresholdedRelu", at=10)
 def keep_default_threshold(node: Node, op: Emitter) -> Value:
     """The operator proper is the experimental one."""
-    return op.same()
-
-
-@upgrade("MeanVarianceNormalization", at=9)
-def keep_axes(node: Node, op: Emitter) -> Value:
-    """The operator proper is the function of ONNX 1.3; the one before it said by flags what to normalise."""
-    if node.has("across_channels") or node.has("normalize_variance"):
-        node.refuse(
-            "the flags across_channels and normalize_variance have no exact definition in the specification",
-            "write the normalisation out, or state `axes`",
-        )
     return op.same()
 
 

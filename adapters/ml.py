@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.adapter import AI_ONNX_ML, downgrade, upgrade
-from onnx_convert.adapters.lib.dtypes import FLOAT, INT16, INT32, INT64, STRING, is_integer
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT16, INT32, INT64, STRING, is_integer
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -101,11 +101,17 @@ def _default(node: Node, dtype: int) -> Any:
     return -1 if is_integer(dtype) else -0.0
 
 
+def _alike(elements: list[Any]) -> list[Any]:
+    """Returns elements in which each NaN is the same one, so that it is found again."""
+    return [math.nan if element != element else element for element in elements]  # noqa: PLR0124
+
+
 def _pairs(node: Node) -> tuple[list[Any], int, list[Any], int]:
-    """Keys, each once, and values."""
+    """Keys, each once, and values. One NaN is like the other."""
     (keys, key_type), (values, value_type) = _side(node, "keys"), _side(node, "values")
+    keys, values = _alike(keys), _alike(values)
     pairs = dict(zip(keys, values, strict=False))
-    if any(pairs[key] != value for key, value in zip(keys, values, strict=False)):
+    if any(pairs[key] is not value and pairs[key] != value for key, value in zip(keys, values, strict=False)):
         node.refuse("a key is repeated with another value, and runtimes differ in which one counts", "remove one")
     return list(pairs), key_type, list(pairs.values()), value_type
 
@@ -116,10 +122,14 @@ def _look_up(node: Node, op: Emitter) -> Value:
     x, count = node.input(0), len(keys)
     if key_type == STRING:
         index = label(op, x, keys, default_int64=count)
-    elif any(math.isnan(key) for key in keys):
-        node.refuse("a key is NaN, and there is no form for that")
     else:
-        hits = op.at(11).Equal(op.at(11).Unsqueeze(x, axes=[-1]), op.const(keys, key_type))
+        column = op.at(11).Unsqueeze(x, axes=[-1])
+        hits = op.at(11).Equal(column, op.const(keys, key_type))
+        missing = [math.isnan(key) for key in keys]
+        if any(missing):  # which equals nothing
+            op.equivalent("every NaN is found: below 4 that is a matter of its bits, and runtimes find none there")
+            found = op.at(7).And(op.at(9).IsNaN(column), op.const(missing, BOOL))
+            hits = op.at(7).Or(hits, found)
         weights = op.const([place - count for place in range(count)], FLOAT)
         place = op.at(9).MatMul(op.at(13).Cast(hits, to=FLOAT), weights)
         index = op.at(13).Cast(op.at(7).Add(place, op.const(count, FLOAT)), to=INT64)

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BatchNormalization, GroupNormalization, MeanVarianceNormalization. (InstanceNormalization only lost a memory hint.)
+"""BatchNormalization, InstanceNormalization, GroupNormalization, MeanVarianceNormalization.
+
+BatchNormalization, InstanceNormalization
+6: below, the input has four dimensions, and there is `consumed_inputs`, a hint about memory: of BatchNormalization
+required, a flag for each of five inputs.
 
 BatchNormalization
 7: `is_test` goes; a node that has more outputs than Y trains, one that has not infers.
@@ -13,6 +17,7 @@ GroupNormalization
 input. The version below has been deprecated from its birth at 18, so nothing leads down to it.
 
 MeanVarianceNormalization
+9: below, it is experimental: no schema describes it.
 13: more dtypes. onnx cannot check a node of this version that leaves `axes` to its default.
 """
 
@@ -29,6 +34,39 @@ if TYPE_CHECKING:
 
 _MEAN, _VARIANCE = 3, 4
 _SAVED_MEAN, _SAVED_VARIANCE = 3, 4
+
+# ---- BatchNormalization, InstanceNormalization
+
+
+@upgrade("BatchNormalization", "InstanceNormalization", at=6)
+def forget_memory_hint(node: Node, op: Emitter) -> Value:
+    """`consumed_inputs` never changed a number."""
+    return op.same(drop=("consumed_inputs",))
+
+
+@downgrade("BatchNormalization", at=6)
+def consume_running_statistics(node: Node, op: Emitter) -> Value:
+    """Training updates the mean and the variance in place, inference nothing."""
+    _need_four_dimensions(node)
+    flags = [0, 0, 0, 0, 0] if node.attr("is_test") else [0, 0, 0, 1, 1]
+    return op.same(consumed_inputs=flags)
+
+
+@downgrade("InstanceNormalization", at=6)
+def keep_four_dimensions(node: Node, op: Emitter) -> Value:
+    """Nothing changes for an input of four dimensions, the only one that was meant."""
+    _need_four_dimensions(node)
+    return op.same()
+
+
+def _need_four_dimensions(node: Node) -> None:
+    rank = node.input(0).rank
+    if rank not in (None, 4):
+        node.refuse(
+            f"below opset 6 the input has four dimensions, and this one has {rank}",
+            "go no lower than opset 6, or reshape the input to four dimensions",
+        )
+
 
 # ---- BatchNormalization
 
@@ -73,13 +111,14 @@ def tell_training(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
         return op.same()
     y, mean, variance = op.sames(outputs=3, training_mode=1)
     saved: list[Value | None] = [None, None]
-    if node.uses_output(_SAVED_MEAN) or node.uses_output(_SAVED_VARIANCE):
+    if node.uses_output(_SAVED_MEAN) or node.is_read(_SAVED_VARIANCE):
         x, axes = _with_channels(node, op)
         center = op.at(13).ReduceMean(x, axes=axes, keepdims=1)
+        op.equivalent("what training saved is computed by other operators")
         if node.uses_output(_SAVED_MEAN):
             saved[0] = op.at(11).Squeeze(center, axes=axes)
         if node.uses_output(_SAVED_VARIANCE):
-            op.conditional("nothing reads saved_var, or expects the population variance there: runtimes differ")
+            op.conditional("what reads saved_var expects the population variance there: runtimes differ")
             saved[1] = _mean_square(op, op.at(7).Sub(x, center), axes, keepdims=0)
     return (y, mean, variance, *saved)
 
@@ -125,6 +164,8 @@ def _has_statistics(node: Node) -> bool:
 def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None, ...]:
     """The node on the features in one dimension."""
     x, (scale, *others) = node.input(0), (node.input(index) for index in range(1, 5))
+    if any(_is_by_channel(value, x) for value in (scale, *others)):
+        node.refuse("spatial is 0, yet there is not one statistic for each feature", "set spatial to 1 if it is meant")
     flat = [op.Reshape(value, op.const([-1])) if value.rank != 1 else value for value in (scale, *others)]
     y, *statistics = op.sames(op.at(9).Flatten(x, axis=1), *flat, drop=("spatial",), **attributes)
     features = scale.shape if scale.shape and all(isinstance(size, int) and size for size in scale.shape) else None
@@ -134,6 +175,15 @@ def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None
         feature = op.Shape(scale) if features is None else op.const(features)
         values.append(op.Reshape(value, feature) if node.uses_output(index) else None)
     return tuple(values)
+
+
+def _is_by_channel(statistic: Value, x: Value) -> bool:
+    """Returns whether a statistic is known not to have the shape of a member of the batch."""
+    if statistic.shape is None or x.shape is None:
+        return False
+    pairs = list(zip(statistic.shape, x.shape[1:], strict=False))
+    clash = any(isinstance(one, int) and isinstance(other, int) and one != other for one, other in pairs)
+    return clash or len(statistic.shape) != len(x.shape) - 1
 
 
 def _with_channels(node: Node, op: Emitter) -> tuple[Value, list[int]]:
@@ -179,12 +229,6 @@ def _cast(op: Emitter, value: Value, dtype: int | None, to: int) -> Value:
 
 
 # ---- GroupNormalization
-
-
-@upgrade("MeanVarianceNormalization", at=13)
-def spell_out_axes(node: Node, op: Emitter) -> Value:
-    """The default is written out, without which onnx's checker fails on the function body."""
-    return op.same() if node.has("axes") else op.same(axes=[0, 2, 3])
 
 
 @upgrade("GroupNormalization", at=21)
@@ -260,3 +304,23 @@ def _like(op: Emitter, x: Value) -> Value:
     if sizes.count(-1) < 2 and 0 not in sizes:
         return op.const([0, *sizes])
     return op.Shape(x)
+
+
+# ---- MeanVarianceNormalization
+
+
+@upgrade("MeanVarianceNormalization", at=9)
+def keep_axes(node: Node, op: Emitter) -> Value:
+    """The operator proper is the function of ONNX 1.3; the one before it said by flags what to normalise."""
+    if node.has("across_channels") or node.has("normalize_variance"):
+        node.refuse(
+            "the flags across_channels and normalize_variance have no exact definition in the specification",
+            "write the normalisation out, or state `axes`",
+        )
+    return op.same()
+
+
+@upgrade("MeanVarianceNormalization", at=13)
+def spell_out_axes(node: Node, op: Emitter) -> Value:
+    """The default is written out, without which onnx's checker fails on the function body."""
+    return op.same() if node.has("axes") else op.same(axes=[0, 2, 3])

@@ -14,202 +14,229 @@ end do just that, whatever the sizes are. SAME pads leave nothing to round.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from functools import cached_property, reduce
 from itertools import product
 from math import inf, prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy
 
 from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.clip import number_like
 from onnx_convert.adapters.lib.dtypes import is_integer, lowest
-from onnx_convert.adapters.lib.shapes import END, count_in_row, part, reshape
+from onnx_convert.adapters.lib.indices import WRITTEN
+from onnx_convert.adapters.lib.numbers import Number, Numbers
+from onnx_convert.adapters.lib.shapes import END, count_in_row, known_size, part, reshape
+from onnx_convert.adapters.lib.shapes import product as product_of
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import At, Emitter, Node, Value
+    from collections.abc import Sequence
+
+    from onnx_convert.adapter import Emitter, Node, Outcome, Value
+
+    Array = numpy.ndarray[Any, Any]
 
 _SAME: Final = ("SAME_UPPER", "SAME_LOWER")
 _ORDER: Final = "the sum over a window may be taken in another order"
 
 
-@dataclass(frozen=True, slots=True)
 class Windows:
-    """Where the windows of a pool lie, a number for each spatial axis.
+    """Where the windows of a pool lie, with an entry for each spatial axis.
 
     `begin` and `end` are the pads; `reach` is the pad at the end with which rounding down finds all windows. They are
-    empty, and `known` is False, where SAME makes them depend on a size that is not known.
+    computed at run time where SAME makes them depend on a size that is not known.
     """
 
-    kernel: list[int]
-    strides: list[int]
-    dilations: list[int]
-    begin: list[int]
-    end: list[int]
-    reach: list[int]
+    def __init__(self, node: Node, op: Emitter) -> None:
+        self.x, self.numbers = node.input(0), Numbers(op)
+        self.kernel: list[int] = node.attr("kernel_shape")
+        self.axes: Final = range(len(self.kernel))
+        self.strides: list[int] = node.attr("strides") or [1 for _ in self.axes]
+        self.dilations: list[int] = node.attr("dilations") or [1 for _ in self.axes]
+        self.extents: Final = [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+        self.gaps: Final = [k > 1 and d > 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+        self.mode: Final[str] = node.attr("auto_pad")
+        self.ceil: Final = bool(node.attr("ceil_mode")) and self.mode not in _SAME
+        given = (node.attr("pads") if self.mode == "NOTSET" else None) or [0 for _ in self.axes] * 2
+        self._pads = [self.numbers.of(pad) for pad in given]
+        fixed = (1 in (self.strides[i], self.extents[i]) or self.known_size(i) is not None for i in self.axes)
+        self.known = self.mode not in _SAME or all(fixed)  # the pads
 
-    @property
-    def known(self) -> bool:
-        """Whether the pads are known."""
-        return bool(self.begin)
+    def size(self, axis: int) -> Number:
+        """Returns the size of the input along a spatial axis."""
+        return self.numbers.size(self.x, axis + 2)
 
-    @property
-    def extents(self) -> list[int]:
-        """How many elements a window spans."""
-        return [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+    def known_size(self, axis: int) -> int | None:
+        """Returns the same, None if it is not known."""
+        return known_size(self.x, axis + 2)
 
-    @property
-    def dilated(self) -> list[bool]:
-        """Which axes have gaps between the elements of a window."""
-        return [k > 1 and d > 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+    @cached_property
+    def begin(self) -> list[Number]:
+        """The pads before the input."""
+        if self.mode not in _SAME:
+            return self._pads[: len(self.kernel)]
+        return [total - total // 2 if self.mode == "SAME_LOWER" else total // 2 for total in map(self._same, self.axes)]
+
+    @cached_property
+    def end(self) -> list[Number]:
+        """The pads after the input."""
+        if self.mode not in _SAME:
+            return self._pads[len(self.kernel) :]
+        return [self._same(axis) - self.begin[axis] for axis in self.axes]
+
+    @cached_property
+    def reach(self) -> list[Number]:
+        """The pads after the input with which rounding down finds all windows, and none that begins in them."""
+        return [self._reach(axis) for axis in self.axes] if self.ceil else self.end
+
+    def _reach(self, axis: int) -> Number:
+        end, stride, extent, size = self.end[axis], self.strides[axis], self.extents[axis], self.known_size(axis)
+        reach = (end + (stride - 1)).at_most(extent - 1)
+        if size is None:
+            return reach
+        spans = [(size + self.begin[axis] + pad - extent) // stride for pad in (end, reach)]
+        return end if spans[0].number == spans[1].number else spans[1] * stride + extent - size - self.begin[axis]
+
+    def _same(self, axis: int) -> Number:
+        """Returns all that SAME pads on an axis."""
+        stride, extent = self.strides[axis], self.extents[axis]
+        if 1 in (stride, extent):
+            return self.numbers.of(extent - 1)
+        size = self.size(axis)
+        return ((size.divided_up(stride) - 1) * stride + extent - size).at_least(0)
 
     @property
     def pads(self) -> list[int]:
-        """The pads that find all windows when their number is rounded down."""
-        return [*self.begin, *self.reach]
+        """The known pads that find all windows when their number is rounded down."""
+        return [pad.number for pad in (*self.begin, *self.reach)]
 
     @property
-    def counted(self) -> list[int]:
+    def counted(self) -> list[Number]:
         """The pads at the end, where they lie within a window."""
-        return [min(pair) for pair in zip(self.end, self.reach, strict=True)]
+        return [end.at_most(reach) for end, reach in zip(self.end, self.reach, strict=True)]
 
-    def over_padded(self) -> Windows:
-        """The same windows over an input that the pads at its beginning, and those counted at its end, are part of."""
-        beyond = [reach - pad for reach, pad in zip(self.reach, self.counted, strict=True)]
-        return Windows(self.kernel, self.strides, self.dilations, [0] * len(beyond), beyond, beyond)
+    def padded(self, end: Sequence[Number], value: float = 0.0) -> Windows:
+        """Makes the pads before the input, and these at its end, part of it: returns the windows over the result."""
+        other = copy(self)
+        other.x = _pad(self.numbers.op, self.x, self.begin, end, value)
+        zero, other.known = self.numbers.of(0), True
+        other.begin = [zero for _ in self.axes]
+        other.end = other.reach = [
+            zero if reach is pad else reach - pad for reach, pad in zip(self.reach, end, strict=True)
+        ]
+        return other
 
-    def count(self, axis: int, size: int) -> int:
-        """How many windows an axis of that size has."""
-        return (size + self.begin[axis] + self.reach[axis] - self.extents[axis]) // self.strides[axis] + 1
-
-
-def _windows(node: Node) -> Windows:
-    kernel: list[int] = node.attr("kernel_shape")
-    axes = range(len(kernel))
-    strides: list[int] = node.attr("strides") or [1 for _ in axes]
-    dilations: list[int] = node.attr("dilations") or [1 for _ in axes]
-    extents = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    mode = node.attr("auto_pad")
-    if mode in _SAME:
-        totals = [_same(node, i, strides[i], extents[i]) for i in axes]
-        known = [total for total in totals if total is not None]
-        if len(known) < len(totals):
-            return Windows(kernel, strides, dilations, [], [], [])
-        begin = [total // 2 if mode == "SAME_UPPER" else total - total // 2 for total in known]
-        end = [total - first for total, first in zip(known, begin, strict=True)]
-        return Windows(kernel, strides, dilations, begin, end, end)
-    pads: list[int] = (node.attr("pads") if mode == "NOTSET" else None) or [0 for _ in axes] * 2
-    begin, end = pads[: len(kernel)], pads[len(kernel) :]
-    reach = [min(end[i] + strides[i] - 1, extents[i] - 1) for i in axes] if node.attr("ceil_mode") else end
-    return Windows(kernel, strides, dilations, begin, end, reach)
+    def count(self, axis: int) -> Number:
+        """Returns how many windows an axis has."""
+        return (self.size(axis) + self.begin[axis] + self.reach[axis] - self.extents[axis]) // self.strides[axis] + 1
 
 
-def _same(node: Node, axis: int, stride: int, extent: int) -> int | None:
-    """All that SAME pads on one axis."""
-    if stride == 1 or extent == 1:
-        return extent - 1
-    size = _sizes(node)[axis]
-    return max((-(-size // stride) - 1) * stride + extent - size, 0) if size is not None else None
-
-
-def _sizes(node: Node) -> list[int | None]:
-    """The spatial sizes of the input, None for each that is not known."""
-    shape = node.input(0).shape
-    known = shape[2:] if shape is not None else [None for _ in node.attr("kernel_shape")]
-    return [size if isinstance(size, int) else None for size in known]
-
-
-def _pad(op: Emitter | At, x: Value, begin: list[int], end: list[int], value: float = 0.0) -> Value:
-    if not any((*begin, *end)):
+def _pad(op: Emitter, x: Value, begin: Sequence[Number], end: Sequence[Number], value: float) -> Value:
+    known = [pad.number for pad in (*begin, *end)]
+    if None in known:
+        return op.at(11).Pad(x, begin[0].numbers.vector([0, 0, *begin, 0, 0, *end]), number_like(op, value, x))
+    if not any(known):
         return x
-    return op.Pad(x, pads=[0, 0, *begin, 0, 0, *end], value=float(value))
+    return op.at(10).Pad(x, pads=[0, 0, *known[: len(begin)], 0, 0, *known[len(begin) :]], value=float(value))
 
 
-def _round_down(node: Node, op: Emitter, w: Windows, drop: tuple[str, ...] = ()) -> Value:
-    """The pool itself without `ceil_mode`."""
-    if not w.known or w.reach == w.end:
+def _round_down(node: Node, op: Emitter, w: Windows, *drop: str) -> Outcome:
+    """Writes the pool itself without `ceil_mode`. Pads that count in an average become part of the input first, as what
+    is added must not."""
+    if not w.ceil or [pad.number for pad in w.reach] == [pad.number for pad in w.end]:
         return op.same(drop=("ceil_mode", *drop))
-    return op.same(drop=("ceil_mode", "auto_pad", *drop), pads=w.pads)
-
-
-def _round_average_down(node: Node, op: Emitter, w: Windows) -> Value:
-    """The same for an average; pads that count become part of the input first, as what is added must not count."""
-    if not w.known or w.reach == w.end or not node.attr("count_include_pad"):
-        return _round_down(node, op, w)
-    padded = _pad(op.at(10), node.input(0), w.begin, w.counted)
-    return op.same(padded, drop=("ceil_mode", "auto_pad", "count_include_pad"), pads=w.over_padded().pads)
+    if not node.attr("count_include_pad"):
+        return op.same(drop=("ceil_mode", "auto_pad", *drop), pads=w.pads)
+    inner = w.padded(w.counted)
+    return op.same(inner.x, drop=("ceil_mode", "auto_pad", "count_include_pad"), pads=inner.pads)
 
 
 @downgrade("AveragePool", "LpPool", "MaxPool", at=22)
-def no_window_in_the_pads(node: Node, op: Emitter) -> Value:
-    """Where older inference would count such a window too, pads that leave no room for it replace `ceil_mode`."""
+def no_window_in_the_pads(node: Node, op: Emitter) -> Outcome:
+    """Where older inference would count such a window too, pads that leave no room for it replace `ceil_mode`. Runtimes
+    load no pads as long as the kernel: where gaps need them, the pool is written out."""
     if not node.attr("ceil_mode"):
         return op.same()
-    w = _windows(node)
-    beyond = any(reach < end + stride - 1 for reach, end, stride in zip(w.reach, w.end, w.strides, strict=False))
-    skips = any(stride > extent for stride, extent in zip(w.strides, w.extents, strict=True))
-    if not (skips if node.attr("auto_pad") in _SAME else beyond):
+    w = Windows(node, op)
+    if not w.ceil:
+        skips = any(stride > extent for stride, extent in zip(w.strides, w.extents, strict=True))
+        return _round_down(node, op, w) if skips else op.same()
+    if not any(_may_count_one_more(w, axis) for axis in w.axes):
         return op.same()
-    return _round_average_down(node, op, w) if node.operator == "AveragePool" else _round_down(node, op, w)
+    if all(pad < length for pad, length in zip(w.pads, w.kernel * 2, strict=True)):
+        return _round_down(node, op, w)
+    return _WITHOUT_GAPS[node.operator](node, op, w)
+
+
+def _may_count_one_more(w: Windows, axis: int) -> bool:
+    """Returns whether rounding up may count a window that begins in the pads at the end."""
+    stride, extent, end, size = w.strides[axis], w.extents[axis], w.end[axis], w.known_size(axis)
+    if size is None:
+        return bool((end + (stride - 1)).number > w.reach[axis].number)
+    up = (size + w.begin[axis] + end - extent).divided_up(stride) + 1
+    return up.number != w.count(axis).number
 
 
 # ---- AveragePool
 
 
 @downgrade("AveragePool", at=19)
-def average_by_convolution(node: Node, op: Emitter) -> Value:
+def average_by_convolution(node: Node, op: Emitter) -> Outcome:
     """With gaps the average is a convolution, corrected where a window holds fewer elements than the kernel."""
-    if not node.has("dilations"):
-        return op.same()
-    w = _windows(node)
-    if not any(w.dilated):
-        return op.same(drop=("dilations",))
+    w = Windows(node, op)
+    return _average(node, op, w) if any(w.gaps) else op.same(drop=("dilations",))
+
+
+def _average(node: Node, op: Emitter, w: Windows) -> Value:
     op.equivalent(_ORDER)
-    x, dtype, kernel, inside = node.input(0), node.dtype(0), w.kernel, node.attr("count_include_pad")
-    sizes = _sizes(node)
-    if inside and w.reach != w.end and w.known:  # what `ceil_mode` adds does not count, pads do
-        x = _pad(op.at(10), x, w.begin, w.counted)
-        sizes = [None if size is None else size + b + e for size, b, e in zip(sizes, w.begin, w.counted, strict=True)]
-        w, inside = w.over_padded(), 0
-    y = _convolve(node, op, x, 1 / prod(kernel), w)
+    dtype, share, inside = node.dtype(0), 1 / prod(w.kernel), node.attr("count_include_pad")
+    if inside and w.ceil:  # what `ceil_mode` adds does not count, pads do
+        w, inside = w.padded(w.counted), 0
+    y = _convolve(node, op, w.x, share, w)
     if inside or (w.known and not any(w.pads)):
         return y
+    sizes = [w.known_size(axis) for axis in w.axes]
     if not w.known or None in sizes:
-        ones = op.at(8).Expand(op.const([1], dtype), op.Concat(op.const([1, 1]), part(op, op.Shape(x), 2), axis=0))
-        return op.Div(y, _convolve(node, op, ones, 1 / prod(kernel), w))
-    for axis, size in enumerate(size for size in sizes if size is not None):
-        factors = [w.kernel[axis] / max(count, 1) for count in _filled(w, axis, size)]
+        ones = op.at(8).Expand(op.const([1], dtype), op.Concat(op.const([1, 1]), part(op, op.Shape(w.x), 2), axis=0))
+        return op.Div(y, _convolve(node, op, ones, share, w))
+    for axis in w.axes:
+        factors = [w.kernel[axis] / max(count, 1) for count in _filled(w, axis)]
         if set(factors) != {1.0}:
-            after = len(kernel) - 1 - axis
-            y = op.Mul(y, op.const(numpy.reshape(factors, (-1, *[1] * after)), dtype))
+            y = op.Mul(y, op.const(numpy.reshape(factors, _along(w, axis)), dtype))
     return y
 
 
-def _filled(w: Windows, axis: int, size: int) -> list[int]:
-    """How many elements of the input each window of an axis holds."""
-    starts = [index * w.strides[axis] - w.begin[axis] for index in range(w.count(axis, size))]
-    steps = range(0, w.extents[axis], w.dilations[axis])
+def _filled(w: Windows, axis: int) -> list[int]:
+    """Returns how many elements of the input each window of an axis holds, if its size is known."""
+    steps, size = range(0, w.extents[axis], w.dilations[axis]), w.size(axis).number
+    starts = [index * w.strides[axis] - w.begin[axis].number for index in range(w.count(axis).number)]
     return [sum(0 <= start + step < size for step in steps) for start in starts]
 
 
 def _convolve(node: Node, op: Emitter, x: Value, weight: float, w: Windows) -> Value:
-    """The sum over each window of each channel, times a weight."""
-    spread = {"kernel_shape": w.kernel, "strides": w.strides, "dilations": w.dilations}
-    spread |= {"auto_pad": node.attr("auto_pad")} if not w.known else {"pads": w.pads}
+    """Writes the sum over each window of each channel, times a weight."""
+    spread: dict[str, Any] = {"kernel_shape": w.kernel, "strides": w.strides, "dilations": w.dilations}
+    if w.known:
+        spread["pads"] = w.pads
+    elif any(w.gaps):  # with which runtimes find no pads
+        x = _pad(op, x, w.begin, w.reach, 0.0)
+    else:
+        spread["auto_pad"] = w.mode
     dtype, channels = node.dtype(0), x.shape[1] if x.shape is not None else None
     if isinstance(channels, int) and channels:
         weights = op.const(numpy.full((channels, 1, *w.kernel), weight), dtype)
         return op.Conv(x, weights, group=channels, **spread)
     shape = op.Shape(x)
-    outer = op.at(10).ReduceProd(part(op, shape, 0, 2), axes=[0], keepdims=1)
-    apart = reshape(op, x, op.Concat(outer, op.const([1]), part(op, shape, 2), axis=0))
+    apart = reshape(op, x, op.Concat(product_of(op, part(op, shape, 0, 2)), op.const([1]), part(op, shape, 2), axis=0))
     y = op.Conv(apart, op.const(numpy.full((1, 1, *w.kernel), weight), dtype), **spread)
     return reshape(op, y, op.Concat(part(op, shape, 0, 2), part(op, op.Shape(y), 2), axis=0))
 
 
 @downgrade("AveragePool", at=10)
-def average_rounding_down(node: Node, op: Emitter) -> Value:
+def average_rounding_down(node: Node, op: Emitter) -> Outcome:
     """Longer pads at the end take the place of `ceil_mode`."""
-    return _round_average_down(node, op, _windows(node)) if node.attr("ceil_mode") else op.same(drop=("ceil_mode",))
+    return _round_down(node, op, Windows(node, op))
 
 
 @downgrade("AveragePool", at=7)
@@ -217,49 +244,46 @@ def average_padded_input(node: Node, op: Emitter) -> Value:
     """Pads that count become part of the input."""
     if not node.attr("count_include_pad"):
         return op.same(drop=("count_include_pad",))
-    w = _windows(node)
+    w = Windows(node, op)
     if not w.known:  # the pads depend on a size that is not known, but Conv knows how to find them
         op.equivalent(_ORDER)
-        return _convolve(node, op, node.input(0), 1 / prod(w.kernel), w)
-    return op.same(_pad(op, node.input(0), w.begin, w.end), drop=("count_include_pad", "auto_pad", "pads"))
+        return _convolve(node, op, w.x, 1 / prod(w.kernel), w)
+    return op.same(w.padded(w.end).x, drop=("count_include_pad", "auto_pad", "pads"))
 
 
 # ---- MaxPool
 
 
 @downgrade("MaxPool", at=10)
-def maximum_of_taps(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
+def maximum_of_taps(node: Node, op: Emitter) -> Outcome:
     """Longer pads at the end take the place of `ceil_mode`; with gaps it is the maximum of strided slices."""
-    if not node.attr("ceil_mode") and not node.has("dilations"):
-        return op.same(drop=("ceil_mode",))
-    w = _windows(node)
-    if not any(w.dilated):
-        return _round_down(node, op, w, ("dilations",))
-    if not w.known:
-        node.refuse("the SAME pads depend on sizes that are not known", "give the model's inputs shapes", unknown=True)
-    if node.uses_output(1):
-        return _maximum(node, op, w), _indices(node, op, w)
-    return _maximum(node, op, w)
+    w = Windows(node, op)
+    return _maximum_and_indices(node, op, w) if any(w.gaps) else _round_down(node, op, w, "dilations")
 
 
-def _maximum(node: Node, op: Emitter, w: Windows) -> Value:
+def _maximum_and_indices(node: Node, op: Emitter, w: Windows) -> Outcome:
+    maximum = _maximum(op, w)
+    return (maximum, _indices(node, op, w)) if node.uses_output(1) else maximum
+
+
+def _maximum(op: Emitter, w: Windows) -> Value:
     """A window is a box, so that its axes can be pooled one after the other: first all without gaps, by MaxPool."""
-    x, gaps = node.input(0), w.dilated
-
-    def only(numbers: list[int], gap: bool, neutral: int) -> list[int]:
-        return [number if gaps[i] == gap else neutral for i, number in enumerate(numbers)]
-
+    if not w.known:
+        w = w.padded(w.reach, _nothing(w.x))
+    zero, gaps = w.numbers.of(0), w.gaps
     if not all(gaps):
-        pads = only(w.begin, False, 0) + only(w.reach, False, 0)
         x = op.same(
-            x,
+            w.x,
             drop=("ceil_mode", "dilations", "auto_pad", "storage_order"),
             outputs=1,
-            kernel_shape=only(w.kernel, False, 1),
-            strides=only(w.strides, False, 1),
-            pads=pads,
+            kernel_shape=[1 if gap else length for gap, length in zip(gaps, w.kernel, strict=True)],
+            strides=[1 if gap else stride for gap, stride in zip(gaps, w.strides, strict=True)],
+            pads=[0 if gap else pad for gap, pad in zip(gaps * 2, w.pads, strict=True)],
         )
-    x = _pad(op, x, only(w.begin, True, 0), only(w.reach, True, 0), _nothing(node.input(0)))
+    else:
+        x = w.x
+    begin, reach = ([pad if gap else zero for gap, pad in zip(gaps, pads, strict=True)] for pads in (w.begin, w.reach))
+    x = _pad(op, x, begin, reach, _nothing(w.x))
     for axis in (i for i, gap in enumerate(gaps) if gap):
         x = op.Max(*(_tap(op, x, w, {axis: element}) for element in range(w.kernel[axis])))
     return x
@@ -271,7 +295,7 @@ def _nothing(x: Value) -> float:
 
 
 def _tap(op: Emitter, x: Value, w: Windows, elements: dict[int, int]) -> Value:
-    """The given element of every window, by axis; of a padded input."""
+    """Writes the given element of every window, by axis; of a padded input."""
     axes, strides = [axis + 2 for axis in elements], [w.strides[axis] for axis in elements]
     starts = [element * w.dilations[axis] for axis, element in elements.items()]
     ends = [start - w.extents[axis] + 1 or END for axis, start in zip(elements, starts, strict=True)]
@@ -281,58 +305,77 @@ def _tap(op: Emitter, x: Value, w: Windows, elements: dict[int, int]) -> Value:
 
 
 @downgrade("MaxPool", at=8)
-def maximum_with_indices(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
-    """Indices that nobody asks for need nothing; others are found by ArgMax over the elements of each window."""
+def maximum_with_indices(node: Node, op: Emitter) -> Outcome:
+    """Indices that have no name need nothing; others are found by ArgMax over the elements of each window."""
     values = op.same(drop=("storage_order",), outputs=1)
-    return (values, _indices(node, op, _windows(node))) if node.uses_output(1) else values
+    return (values, _indices(node, op, Windows(node, op))) if node.uses_output(1) else values
 
 
 def _indices(node: Node, op: Emitter, w: Windows) -> Value:
-    """The flat index of each maximum: that of the window's origin, and how far the chosen element lies from it."""
-    x, shape = node.input(0), node.shape(0)
-    sizes = [size for size in shape[2:] if isinstance(size, int)]
-    if len(sizes) < len(w.kernel) or not w.known:
+    """Writes the flat index of each maximum: that of the window's origin, and how far the chosen element is from it.
+
+    ArgMax takes the first of equal elements. It is in the pads only if no element of the window is above their value,
+    and then it is the very first: the first one that is in the input takes its place.
+    """
+    sizes = [size for size in node.shape(0)[2:] if isinstance(size, int)]
+    if len(sizes) < len(w.kernel):
         node.refuse("the indices depend on sizes that are not known", "give the model's inputs shapes", unknown=True)
-    axes = range(len(sizes))
-    weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in axes]
-    elements = list(product(*(range(k) for k in w.kernel)))
-    padded = _pad(op, x, w.begin, w.reach, _nothing(x))
-    taps = [_tap(op, padded, w, dict(enumerate(element))) for element in elements]
-    stack = op.Concat(*(op.at(12).Unsqueeze(tap, axes=[0]) for tap in taps), axis=0)
-    offsets = [sum(element[i] * w.dilations[i] * weights[i] for i in axes) for element in elements]
-    index = op.Gather(op.const(offsets), op.ArgMax(stack, axis=0, keepdims=0), axis=0)
-    for i in axes:
-        origins = [(number * w.strides[i] - w.begin[i]) * weights[i] for number in range(w.count(i, sizes[i]))]
-        index = op.at(7).Add(index, op.const(numpy.reshape(origins, (-1, *[1] * (len(sizes) - 1 - i)))))
-    return op.at(7).Add(index, _images(op, x, prod(sizes), len(sizes)))
+    weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in w.axes]
+    elements = list(product(*(range(length) for length in w.kernel)))
+    padded = w.padded(w.reach, _nothing(w.x)).x
+    taps = (_tap(op, padded, w, dict(enumerate(element))) for element in elements)
+    chosen = op.ArgMax(op.Concat(*(op.at(12).Unsqueeze(tap, axes=[0]) for tap in taps), axis=0), axis=0, keepdims=0)
+    index = op.Gather(op.const(numpy.multiply(elements, w.dilations) @ weights), chosen, axis=0)
+    origins = [numpy.arange(w.count(i).number) * w.strides[i] - w.begin[i].number for i in w.axes]
+    for place in _on_a_grid(w, origins, weights):
+        index = op.at(7).Add(index, op.const(place))
+    skipped = [numpy.maximum(first, first % d) - first for first, d in zip(origins, w.dilations, strict=True)]
+    if any(count.any() for count in skipped):
+        is_first = op.Gather(op.const([1] + [0] * (len(elements) - 1)), chosen, axis=0)
+        for place in _on_a_grid(w, skipped, weights):
+            index = op.at(7).Add(index, op.at(7).Mul(is_first, op.const(place)))
+    return op.at(7).Add(index, _images(op, w.x, prod(sizes)))
 
 
-def _images(op: Emitter, x: Value, size: int, axes: int) -> Value:
-    """The flat index of the first element of each channel: [batch, channels, 1, 1, ...]."""
-    batch, channels = x.shape[:2] if x.shape is not None else (None, None)
+def _on_a_grid(w: Windows, lines: Sequence[Array], weights: Sequence[int]) -> Sequence[Array]:
+    """Returns places along each axis such that they are summed up at each window; few windows are summed up here."""
+    places = [(line * weights[i]).reshape(_along(w, i)) for i, line in enumerate(lines)]
+    return [reduce(numpy.add, places)] if prod(map(len, lines)) <= WRITTEN else places
+
+
+def _along(w: Windows, axis: int) -> list[int]:
+    """Returns the shape in which a vector along a spatial axis broadcasts to the output."""
+    return [-1, *[1] * (len(w.kernel) - 1 - axis)]
+
+
+def _images(op: Emitter, x: Value, size: int) -> Value:
+    """Writes the flat index of the first element of each channel: [batch, channels, 1, 1, ...]."""
+    batch, channels, *spatial = x.shape or ()
+    ones = [1 for _ in spatial]
     if isinstance(batch, int) and isinstance(channels, int):
-        return op.const((numpy.arange(batch * channels) * size).reshape(batch, channels, *[1] * axes))
+        return op.const((numpy.arange(batch * channels) * size).reshape(batch, channels, *ones))
     outer = part(op, op.Shape(x), 0, 2)
-    count = op.at(10).ReduceProd(outer, axes=[0], keepdims=1)
-    starts = op.at(7).Mul(count_in_row(op, count), op.const([size]))
-    return reshape(op, starts, op.Concat(outer, op.const([1] * axes), axis=0))
+    starts = op.at(7).Mul(count_in_row(op, product_of(op, outer)), op.const([size]))
+    return reshape(op, starts, op.Concat(outer, op.const(ones), axis=0))
 
 
 # ---- LpPool
 
 
 @downgrade("LpPool", at=18)
-def norm_by_convolution(node: Node, op: Emitter) -> Value:
+def norm_by_convolution(node: Node, op: Emitter) -> Outcome:
     """Longer pads at the end take the place of `ceil_mode`; with gaps the sum of the powers is a convolution."""
-    if not node.attr("ceil_mode") and not node.has("dilations"):
-        return op.same(drop=("ceil_mode",))
-    w = _windows(node)
-    if not any(w.dilated):
-        return _round_down(node, op, w, ("dilations",))
+    w = Windows(node, op)
+    return _norm(node, op, w) if any(w.gaps) else _round_down(node, op, w, "dilations")
+
+
+def _norm(node: Node, op: Emitter, w: Windows) -> Value:
     op.equivalent(_ORDER)
     p = node.attr("p")
-    powers = _powers(node, op, p)
-    return _roots(node, op, _convolve(node, op, powers, 1.0, w), p)
+    return _roots(node, op, _convolve(node, op, _powers(node, op, p), 1.0, w), p)
+
+
+_WITHOUT_GAPS: Final = {"AveragePool": _average, "LpPool": _norm, "MaxPool": _maximum_and_indices}
 
 
 def _powers(node: Node, op: Emitter, p: float) -> Value:

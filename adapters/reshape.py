@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reshape.
+"""Reshape, Flatten.
 
 5: `shape` is an input; below, an attribute, and `consumed_inputs` a hint about memory.
+11: `axis` of Flatten may be negative.
 14: `allowzero=1` makes a 0 in `shape` a size of 0; otherwise, and always below, it copies the size of the input.
 """
 
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, INT64
-from onnx_convert.adapters.lib.shapes import never_empty, ones_like, part
+from onnx_convert.adapters.lib.shapes import collapse, never_empty, ones_like, part
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Shape, Value
@@ -47,14 +48,14 @@ def _spelled(node: Node) -> list[int] | None:
         else -1
         for index, size in enumerate(target)
     ]
-    empty = any(size == 0 != shape[index] for index, size in enumerate(target))
-    return None if shape.count(-1) > 1 or empty else shape
+    spelled = all(size != 0 or (shape[index] == 0 and -1 not in shape) for index, size in enumerate(target))
+    return shape if shape.count(-1) <= 1 and spelled else None  # nothing is left to find beside a 0
 
 
 @downgrade("Reshape", at=14)
 def zero_from_an_empty_input(node: Node, op: Emitter) -> Value:
     """Where the shape may hold a 0, the input is emptied along that dimension first: then there is a 0 to copy. Not
-    where the input has that size there anyway; and where it is the only size that is not known, -1 finds it."""
+    where the input has that size there anyway; and -1 finds the only size that is not known, if no other one is 0."""
     x, shape, gone = node.input(0), node.input(1), ("allowzero",)
     known = shape.constant
     sizes: Shape | None = node.output().shape if known is None else tuple(known.tolist())
@@ -63,7 +64,7 @@ def zero_from_an_empty_input(node: Node, op: Emitter) -> Value:
         return op.same(drop=gone)
     if sizes is not None and doubtful is not None and len(doubtful) == 1:
         spelled = [-1 if index in doubtful else size for index, size in enumerate(sizes)]
-        if all(isinstance(size, int) for size in spelled):
+        if all(isinstance(size, int) and size for size in spelled):
             return op.same(x, op.const(spelled), drop=gone)
     some = op.Cast(op.Cast(shape, to=BOOL), to=INT64) if known is None else op.const(known != 0)  # 0 for a 0, else 1
     return op.same(op.Tile(op.Reshape(x, _line(op, shape)), some), shape, drop=gone)
@@ -91,3 +92,18 @@ def _line(op: Emitter, shape: Value) -> Value:
     if isinstance(length, int):
         return op.const([-1, *[1] * (length - 1)] if length else [])
     return part(op, op.at(4).Concat(op.const([-1]), ones_like(op, shape), axis=0), 0, -1)
+
+
+# ---- Flatten
+
+
+@downgrade("Flatten", at=11)
+def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
+    """A negative axis counts from the end of a known rank; of an unknown one, what is before it is made a row first."""
+    x, axis = node.input(0), node.attr("axis")
+    if axis >= 0:
+        return op.same()
+    if x.rank is not None:
+        return op.same(axis=axis + x.rank)
+    flat, _ = collapse(op, x, -axis)
+    return op.same(flat, axis=1)

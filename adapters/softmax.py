@@ -64,8 +64,9 @@ def _normalise_rows(x: Value, op: Emitter) -> Value:
 def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
     """A negative axis counts from the end of a known rank; the last one needs no rank."""
     x, axis = node.input(0), node.attr("axis")
-    if axis >= 0:
+    if x.rank is None and axis == -1:
+        return _normalise_rows(x, op)
+    if x.rank is None and axis >= 0:
         return op.same()
-    if x.rank is not None or axis != -1:
-        return op.same(axis=axis + node.rank(0))
-    return _normalise_rows(x, op)
+    front = node.axis(axis, node.rank(0))
+    return op.same() if front == axis else op.same(axis=front)

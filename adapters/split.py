@@ -58,18 +58,21 @@ def sizes_to_input(node: Node, op: Emitter) -> Value:
 
 @downgrade("Split", at=13)
 def sizes_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, ...]:
-    """Constant sizes become the attribute; with others each part is a Slice that ends where the next one starts."""
+    """Constant sizes become the attribute; with others each part is a Slice that ends where the next one starts. So it
+    is with a size below 0, an error only if the node is run, which runtimes would not load as an attribute."""
     x, sizes = node.input(0), node.optional_input(_SIZES)
     if sizes is None:
         return op.same(x)
     known = sizes.constant
-    if known is not None:
+    if known is not None and (known >= 0).all():
         return op.same(x, split=known.tolist())
     numbers, axis = Numbers(op), op.const([node.attr("axis")])
     parts: list[Value | None] = []
     start = numbers.of(0)
     for index in range(len(node.proto.output)):
         end = start + numbers.of(sizes)[index]
+        if known is not None and node.is_read(index) and not start.number <= end.number <= known.sum():
+            node.refuse("more parts are asked for than there are, which fails at every run", "ask for fewer parts")
         parts.append(op.Slice(x, start.value, end.value, axis) if node.uses_output(index) else None)
         start = end
     return tuple(parts)

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapter import downgrade, dtype_name, upgrade
 from onnx_convert.adapters.lib.broadcast import rank_of
-from onnx_convert.adapters.lib.dtypes import DOUBLE, FIRST_FLOATS, FLOAT16, INT64
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FIRST_FLOATS, FLOAT, FLOAT16, INT64, is_integer, largest
 from onnx_convert.adapters.lib.numbers import Numbers
 from onnx_convert.adapters.lib.shapes import known_size
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
-HELD: Final = 2048  # float16 holds every whole number up to it
-
+_EVERY_NUMBER: Final = {BFLOAT16: 2**8, FLOAT16: 2**11, FLOAT: 2**24, DOUBLE: 2**53}  # up to here a float holds it
 _GIVE_SHAPES: Final = "give the model's inputs fixed shapes if it depends on these, or go no lower than opset 6"
 
 
@@ -37,7 +36,8 @@ def count_every_axis(node: Node, op: Emitter) -> Value:
 
 @downgrade("Tile", at=6)
 def repeat_axis_by_axis(node: Node, op: Emitter) -> Value:
-    """A Tile for each repeated axis of floats; for other dtypes a Gather that takes the axis several times."""
+    """A Tile for each repeated axis of floats; a Gather that takes the axis several times for other dtypes, and where
+    the dtype does not hold the count."""
     x, counts = node.input(0), node.input(1).constant
     if counts is None:
         why = "how often each axis is repeated is computed (mostly from a shape) at run time, which opset 5 cannot do"
@@ -45,13 +45,18 @@ def repeat_axis_by_axis(node: Node, op: Emitter) -> Value:
     y, dtype = x, x.dtype
     for axis, count in enumerate(counts.tolist()):
         length = known_size(x, axis)
-        too_many = dtype == FLOAT16 and count > HELD
         if count == 1:
             continue
-        if length is not None and (too_many or dtype not in FIRST_FLOATS):
+        if length is not None and not (dtype in FIRST_FLOATS and _holds(dtype, count)):
             y = op.Gather(y, op.const(list(range(length)) * count), axis=axis)
-        elif too_many:
-            node.refuse(f"float16, the dtype of the data, does not hold the count {count}", _GIVE_SHAPES, unknown=True)
-        else:
-            y = op.Tile(y, op.const(count, node.dtype(0)), op.const(axis, node.dtype(0)))
+            continue
+        if not _holds(node.dtype(0), count):
+            name = dtype_name(node.dtype(0))
+            node.refuse(f"{name}, the dtype of the data, does not hold the count {count}", _GIVE_SHAPES, unknown=True)
+        y = op.Tile(y, op.const(count, node.dtype(0)), op.const(axis, node.dtype(0)))
     return y
+
+
+def _holds(dtype: int, count: int) -> bool:
+    """Returns whether a dtype surely holds a count: every whole number of its precision is held, or up to its end."""
+    return count <= _EVERY_NUMBER[dtype] if dtype in _EVERY_NUMBER else is_integer(dtype) and count <= largest(dtype)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
-from onnx_convert.adapters.lib.dtypes import INT64, is_integer, is_unsigned, largest
+from onnx_convert.adapters.lib.dtypes import INT64, UINT64, cast, is_integer, is_unsigned, largest
 from onnx_convert.adapters.lib.shapes import known_size
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ def number_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
 
 @downgrade("TopK", at=11)
 def smallest_as_largest(node: Node, op: Emitter) -> Outcome:
-    """The smallest elements are the largest of the negated ones: of -x for floats, of -1-x (max-x) for integers, whose
-    lowest has no opposite. Where no order is asked for, the elements come in order all the same."""
+    """The smallest elements are the largest of the negated ones. Where no order is asked for, they are in order too."""
     axis = node.attr("axis")
     if axis >= -1:  # -1 is the default, and needs no rank
         return _largest(node, op, node.input(0), None if axis == -1 else axis)
@@ -58,16 +57,18 @@ def smallest_as_largest(node: Node, op: Emitter) -> Outcome:
 
 
 def _largest(node: Node, op: Emitter, x: Value, axis: int | None) -> tuple[Value, ...]:
-    smallest = not node.attr("largest")
-    turned = _negated(node, op, x) if smallest else x
-    values, indices = op.sames(turned, node.input(1), drop=("largest", "sorted"), axis=axis)
-    if smallest and node.uses_output(0):
-        values = _negated(node, op, values)
-    return values, indices
-
-
-def _negated(node: Node, op: Emitter, x: Value) -> Value:
+    number, gone = node.input(1), ("largest", "sorted")
+    if node.attr("largest"):
+        return op.sames(x, number, drop=gone, axis=axis)
     dtype = node.dtype(0)
-    if not is_integer(dtype):
+    signed = INT64 if dtype == UINT64 else dtype
+    values, indices = op.sames(_negated(op, cast(op, x, signed), signed), number, drop=gone, axis=axis)
+    return cast(op, _negated(op, values, signed), dtype) if node.uses_output(0) else values, indices
+
+
+def _negated(op: Emitter, x: Value, dtype: int) -> Value:
+    """Writes -x; of narrow integers, whose lowest has no opposite, -1-x, or max-x if they have no sign. Integers of 64
+    bits go through double, which holds no more numbers below 0 than above."""
+    if dtype == INT64 or not is_integer(dtype):
         return op.at(6).Neg(x)
     return op.at(7).Sub(op.const(largest(dtype) if is_unsigned(dtype) else -1, dtype), x)

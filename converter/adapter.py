@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from onnx_convert.model.tensors import tensor_of
 from onnx_convert.rewrite.emitter import At, Emitter, Outcome
-from onnx_convert.rewrite.node import Dim, Node, Refuse, Shape, Value
+from onnx_convert.rewrite.node import LARGEST, Dim, Node, Refuse, Shape, Value
 from onnx_convert.rewrite.promotion import ARITHMETIC, EXTREMUM, MOVEMENT, NONE, ORDER
 from onnx_convert.rewrite.registry import compatible, downgrade, impossible, promotable, upgrade
 from onnx_convert.spec.opsets import AI_ONNX_ML, canonical_domain
@@ -20,6 +20,7 @@ __all__ = [
     "AI_ONNX_ML",
     "ARITHMETIC",
     "EXTREMUM",
+    "LARGEST",
     "MOVEMENT",
     "NONE",
     "ORDER",

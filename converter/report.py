@@ -31,7 +31,7 @@ CODES: Final = {
     "not-exact": "the only form is equivalent, and --exact is set",
     "not-legal": "the node has an attribute, an input or an output that the target's operator does not have",
     "runtime-ir-version": "something in the model needs a higher IR version than the runtime loads",
-    "too-large": "the replacement is very large, and --expand all is not set",
+    "too-large": "the replacement is very large; the remedy says whether --expand all helps",
     "undecided": "nobody has decided what becomes of the operator at this boundary",
     "unknown-dtype": "the dtype of a value is not known, and --strict forbids to take it as legal",
     "unknown-operator": "the operator does not exist at the opset that the model has",

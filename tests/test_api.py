@@ -27,7 +27,7 @@ SOURCE = model(GRAPH, 12)
 
 
 def with_weight(elements: int = 4096, opset: int = 12) -> ModelProto:
-    """A model with one weight of float32, large enough to stay in its file."""
+    """Returns a model with one weight of float32, large enough to stay in its file."""
     graph = f"(float[{elements}] x) => (float[1,{elements}] y) {{ z = Add (x, w) y = Unsqueeze <axes = [0]> (z) }}"
     source = model(graph, opset)
     raw = bytes(range(256)) * (elements * 4 // 256)
@@ -253,9 +253,9 @@ def test_conversion_is_what_convert_returns() -> None:
 
 
 def modules_after(code: str) -> set[str]:
-    """The modules that a fresh Python has imported after some code."""
+    """Returns the modules that a fresh Python has imported after some code."""
     code = f"import sys\n{code}\nprint(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent / "helpers")}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True, env=environment
     )

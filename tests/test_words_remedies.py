@@ -56,6 +56,7 @@ MANUAL = (
     r"^set stash_type to 1, float$",
     r"^leave the Identity out$",
     r"^name the axes$",
+    r"^no runtime would be served by that; choose smaller sizes$",
     r"^there is none$",
 )
 FACTS = re.compile(r"shapes|a shape|value_info|the types?\b|make it a constant|make K a constant|the attribute|inline")

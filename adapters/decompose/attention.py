@@ -15,7 +15,8 @@ import numpy
 from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, cast, lowest
 from onnx_convert.adapters.lib.indices import WRITTEN, is_negative
-from onnx_convert.adapters.lib.shapes import count_in_row, count_up, known_size, size_at
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import known_size
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -29,11 +30,12 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
     """Softmax of the masked products of queries and keys, times the values."""
     op.equivalent("products and Softmax are operators of their own")
     dtype, rank = node.dtype(_QUERY), _rank(node)
-    query = _by_head(node, op, _QUERY, "q_num_heads")
-    key, value = (_by_head(node, op, index, "kv_num_heads") for index in (_KEY, _VALUE))
+    numbers = Numbers(op)
+    query = _by_head(node, numbers, _QUERY, "q_num_heads")
+    key, value = (_by_head(node, numbers, index, "kv_num_heads") for index in (_KEY, _VALUE))
     keys, values = _with_past(node, op, key, _PAST_KEY), _with_past(node, op, value, _PAST_VALUE)
-    shared = _shared(op, query, keys)
-    left, right = _scales(node, op, query)
+    shared = _shared(node, numbers, query, keys)
+    left, right = _scales(node, numbers, query)
     turned = op.Transpose(_gathered(op, keys, shared), perm=[0, 1, 3, 2])
     scores = op.MatMul(op.Mul(query, left), op.Mul(turned, right))
     stages, cap = [scores], node.attr("softcap")
@@ -41,7 +43,7 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
         limit = op.const(cap, dtype)
         scores = op.Mul(op.Tanh(op.Div(scores, limit)), limit)
     stages.append(scores)
-    bias = _bias(node, op, query, keys)
+    bias = _bias(node, numbers, query, keys)
     scores = scores if bias is None else op.Add(scores, bias)
     precision = node.attr("softmax_precision") or dtype
     shares = op.at(13).Softmax(cast(op, scores, precision), axis=-1)
@@ -54,8 +56,7 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
     stages += [scores, shares]
     y = op.MatMul(shares, cast(op, _gathered(op, values, shared), dtype))
     if rank == 3:
-        heads, width = known_size(query, 1), known_size(value, 3)
-        whole = op.const([0, 0, -1 if heads is None or width is None else heads * width])
+        whole = numbers.vector([0, 0, numbers.size(value, 3) * node.attr("q_num_heads")])
         y = op.Reshape(op.Transpose(y, perm=[0, 2, 1, 3]), whole)
     chosen = stages[node.attr("qk_matmul_output_mode") or 0]
     return y, keys, values, chosen
@@ -70,16 +71,15 @@ def _rank(node: Node) -> int:
     return node.rank(_QUERY) if node.has("q_num_heads") else 4
 
 
-def _by_head(node: Node, op: Emitter, index: int, heads: str) -> Value:
-    """An input as [batch, heads, sequence, head size]."""
+def _by_head(node: Node, numbers: Numbers, index: int, heads: str) -> Value:
+    """Writes an input as [batch, heads, sequence, head size]."""
     x = node.input(index)
     if _rank(node) == 4:
         return x
     count = node.attr(heads)
     if not count:
         node.refuse(f"{heads} is missing", "the model is not valid: add the attribute")
-    width = known_size(x, 2)
-    shape = op.const([0, 0, count, -1 if width is None else width // count])
+    op, shape = numbers.op, numbers.vector([0, 0, count, numbers.size(x, 2) // count])  # no -1: the batch may be empty
     return op.Transpose(op.Reshape(x, shape), perm=[0, 2, 1, 3])
 
 
@@ -91,13 +91,15 @@ def _with_past(node: Node, op: Emitter, now: Value, index: int) -> Value:
 # ---- heads that share their keys
 
 
-def _shared(op: Emitter, query: Value, keys: Value) -> Value | None:
-    """For each head of the queries the head of the keys that it shares; None where each has one of its own."""
-    own, others = known_size(query, 1), known_size(keys, 1)
-    if own is not None and others is not None:
-        return None if own == others else op.const([head * others // own for head in range(own)])
-    heads, groups = (size_at(op, op.Shape(value), 1) for value in (query, keys))
-    return op.Div(count_up(op, heads), op.Div(heads, groups))
+def _shared(node: Node, numbers: Numbers, query: Value, keys: Value) -> Value | None:
+    """Returns for each head of the queries the head of the keys that it shares; None where each has one of its own."""
+    own, others = (
+        numbers.of(node.attr(heads)) if _rank(node) == 3 else numbers.size(x, 1)
+        for heads, x in (("q_num_heads", query), ("kv_num_heads", keys))
+    )
+    if own.number == others.number is not None:
+        return None
+    return (numbers.up_to(own) // (own // others)).value
 
 
 def _gathered(op: Emitter, x: Value, heads: Value | None) -> Value:
@@ -107,22 +109,22 @@ def _gathered(op: Emitter, x: Value, heads: Value | None) -> Value:
 # ---- scores
 
 
-def _scales(node: Node, op: Emitter, query: Value) -> tuple[Value, Value]:
-    """What the queries and what the keys are multiplied by."""
-    dtype, given, size = node.dtype(_QUERY), node.attr("scale"), known_size(query, 3)
+def _scales(node: Node, numbers: Numbers, query: Value) -> tuple[Value, Value]:
+    """Returns what the queries and what the keys are multiplied by."""
+    op, dtype, given, size = numbers.op, node.dtype(_QUERY), node.attr("scale"), known_size(query, 3)
     if given is None and size is not None:
         given = 1 / sqrt(size) if size else 0.0
     if given is None:
-        scale = op.Reciprocal(op.Sqrt(op.Sqrt(op.Cast(size_at(op, op.Shape(query), 3), to=dtype))))
+        scale = op.Reciprocal(op.Sqrt(op.Sqrt(numbers.size(query, 3).in_dtype(dtype))))
         return scale, scale
     magnitude = sqrt(abs(given))
     return op.const(copysign(magnitude, given), dtype), op.const(magnitude, dtype)
 
 
-def _bias(node: Node, op: Emitter, query: Value, keys: Value) -> Value | None:
-    """What is added to the scores: minus infinity for a key that is not seen."""
-    mask, dtype = node.optional_input(_MASK), node.dtype(_QUERY)
-    hidden = _ahead(node, op, query, keys) if node.attr("is_causal") else None
+def _bias(node: Node, numbers: Numbers, query: Value, keys: Value) -> Value | None:
+    """Writes what is added to the scores: minus infinity for a key that is not seen."""
+    op, mask, dtype = numbers.op, node.optional_input(_MASK), node.dtype(_QUERY)
+    hidden = _ahead(node, numbers, query, keys) if node.attr("is_causal") else None
     nothing, never = op.const(0, dtype), op.const(-inf, dtype)
     if mask is None and hidden is not None and (known := hidden.constant) is not None:
         return op.const(numpy.where(known, -inf, 0), dtype)
@@ -135,23 +137,13 @@ def _bias(node: Node, op: Emitter, query: Value, keys: Value) -> Value | None:
     return bias if hidden is None else op.Where(hidden, never, bias)
 
 
-def _ahead(node: Node, op: Emitter, query: Value, keys: Value) -> Value:
-    """Which keys come after a query: those of the past are before all. A small matrix is written down."""
-    past, queries, count = node.optional_input(_PAST_KEY), known_size(query, 2), known_size(keys, 2)
-    before = 0 if past is None else known_size(past, 2)
-    if queries is not None and count is not None and before is not None:
-        own, others = numpy.arange(queries)[:, None] + before, numpy.arange(count)
-        if queries * count <= WRITTEN:
-            return op.const(own < others, BOOL)
-        return op.Less(op.const(own, FLOAT), op.const(others, FLOAT))
-    column = op.Transpose(_positions(op, query), perm=[1, 0])
-    if past is not None:
-        column = op.Add(column, size_at(op, op.Shape(past), 2) if before is None else op.const([before]))
-    return is_negative(op, op.Sub(column, _positions(op, keys)))
-
-
-def _positions(op: Emitter, x: Value) -> Value:
-    """The row 0, 1, 2, ... as long as a sequence."""
-    size = known_size(x, 2)
-    length = size_at(op, op.Shape(x), 2) if size is None else op.const([size])
-    return count_in_row(op, length)
+def _ahead(node: Node, numbers: Numbers, query: Value, keys: Value) -> Value:
+    """Writes which keys come after a query: those of the past are before all. A small matrix is written down."""
+    op, past = numbers.op, node.optional_input(_PAST_KEY)
+    own = numbers.row(numbers.size(query, 2)).transposed() + (0 if past is None else numbers.size(past, 2))
+    others = numbers.row(numbers.size(keys, 2))
+    if own.known is None or others.known is None:
+        return is_negative(op, (own - others).value)
+    if own.known.size * others.known.size <= WRITTEN:
+        return op.const(own.known < others.known, BOOL)
+    return op.Less(own.in_dtype(FLOAT), others.in_dtype(FLOAT))

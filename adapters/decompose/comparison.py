@@ -164,5 +164,6 @@ def _places(op: Emitter, x: Value, row: Value) -> Value:
     """Where each element of a value stands in the row of all, in the shape of the value."""
     sizes = x.shape
     if sizes is not None and all(isinstance(size, int) for size in sizes):
+        op.subject.limit(*sizes)  # type: ignore[arg-type]
         return op.const(numpy.arange(prod(sizes)).reshape(sizes))  # type: ignore[arg-type]
     return reshape(op, count_up(op, op.Shape(row)), op.Shape(x))

@@ -8,19 +8,23 @@
 
 from __future__ import annotations
 
-from math import ceil
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 import numpy
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64, is_integer
-from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, reshape
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64, cast, is_integer
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import at_least_zero, reshape
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapters.lib.numbers import Number
 
 WRITTEN: Final = 1024  # elements that are written as a constant
+_SMALL: Final = 2**20  # steps below that overflow nothing before there are more elements than fit into any memory
+_EXACT: Final = 2**53  # integers that double holds
 
 # ---- ConstantOfShape
 
@@ -32,7 +36,7 @@ def expand_one_element(node: Node, op: Emitter) -> Value:
     if node.has("value"):
         element, dtype = node.tensor("value").reshape(()), node.attr("value").data_type
     known = node.input(0).constant
-    if known is not None and numpy.prod(known) <= WRITTEN:
+    if known is not None and prod(known.tolist()) <= WRITTEN:
         return op.const(numpy.broadcast_to(element, known.tolist()), dtype)
     return op.Expand(op.const(element, dtype), node.input(0))
 
@@ -53,7 +57,7 @@ def tile_axes_of_length_one(node: Node, op: Emitter) -> Value:
     raised = op.at(10).Unsqueeze(x, axes=list(range(missing))) if missing else x
     if known is not None:
         target = [1] * (x.rank - length) + known.tolist()
-        counts = [_count(size, wanted) for size, wanted in zip(own, target, strict=True)]
+        counts = [_repeats(size, wanted) for size, wanted in zip(own, target, strict=True)]
         fixed = [count for count in counts if count is not None]
         if len(fixed) == len(counts):
             return raised if all(count == 1 for count in fixed) else op.Tile(raised, op.const(fixed))
@@ -62,7 +66,7 @@ def tile_axes_of_length_one(node: Node, op: Emitter) -> Value:
     return op.Tile(raised, _counts(op, op.Shape(raised), shape))
 
 
-def _count(size: int | str | None, wanted: int) -> int | None:
+def _repeats(size: int | str | None, wanted: int) -> int | None:
     """How often an axis is repeated, None if only the run tells."""
     if wanted == 1 or (isinstance(size, int) and size != 1):
         return 1
@@ -91,60 +95,54 @@ def _counts(op: Emitter, own: Value, wanted: Value) -> Value:
 
 @downgrade("Range", at=11)
 def count_and_scale(node: Node, op: Emitter) -> Value:
-    """Each element is the start plus as many steps as its index; a few constant ones are written down."""
-    start, limit, delta = (node.input(index) for index in range(3))
-    known = [value.constant for value in (start, limit, delta)]
-    dtype = start.dtype or limit.dtype or delta.dtype or node.dtype(0)
+    """Adds to the start as many steps as the index of each element says; writes a few constant ones down."""
+    given = [node.input(index) for index in range(3)]
+    known = [value.constant for value in given]
+    dtype = next((value.dtype for value in given if value.dtype), 0) or node.dtype(0)
+    numbers = Numbers(op, INT64 if is_integer(dtype) else dtype)
+    if is_integer(dtype) and all(value is not None for value in known):
+        low, high, by = (int(value.item()) for value in known if value is not None)
+        if by and -((low - high) // by) <= WRITTEN:
+            return op.const(range(low, high, by), dtype)
     if not is_integer(dtype):
         op.equivalent("how a step is rounded is not specified")
-        return _count_floats(op, start, limit, delta, dtype)
-    if all(value is not None for value in known):
-        first, last, step = (int(value.item()) for value in known if value is not None)
-        if step and ceil((last - first) / step) <= WRITTEN:
-            return op.const(range(first, last, step), dtype)
-    elements = _count_integers(op, *(_wide(op, value) for value in (start, limit, delta)))
-    return elements if dtype == INT64 else op.Cast(elements, to=dtype)
+    start, limit, step = (numbers.of(value) for value in given)
+    small = step.known is not None and abs(step.number) < _SMALL
+    count = _exact_count(start, limit, step) if dtype == INT64 and not small else _count(start, limit, step, dtype)
+    begin = start if is_integer(dtype) else numbers.to(DOUBLE).of(start)  # where no product overflows
+    return cast(op, begin.range(numbers.to(INT64).one(count), step).value, dtype)
 
 
-def _count_integers(op: Emitter, start: Value, limit: Value, delta: Value) -> Value:
-    """int64 alone: the number of steps is that of a division which rounds up, exact for any size."""
-    step = delta.constant.item() if delta.constant is not None else None
-    distance = limit if _is(start, 0) else op.at(7).Sub(limit, start)
-    if step is None:
-        sign = op.at(7).Less(op.Cast(delta, to=FLOAT), op.const(0, FLOAT))
-        sign = op.at(7).Sub(op.const(1), op.at(7).Mul(op.Cast(sign, to=INT64), op.const(2)))
-        distance, size = op.at(7).Mul(distance, sign), op.at(7).Mul(delta, sign)
-        count = op.at(7).Sub(op.at(7).Add(distance, size), op.const(1))
-        count = op.at(7).Div(at_least_zero(op, count), size)
-    else:
-        distance = op.at(7).Mul(distance, op.const(-1)) if step < 0 else distance
-        if abs(step) != 1:
-            distance = op.at(7).Add(distance, op.const(abs(step) - 1))
-        count = at_least_zero(op, distance)
-        count = count if abs(step) == 1 else op.at(7).Div(count, op.const(abs(step)))
-    elements = count_up(op, _vector(op, count))
-    elements = elements if step == 1 else op.at(7).Mul(elements, delta)
-    return elements if _is(start, 0) else op.at(7).Add(elements, start)
+def _count(start: Number, limit: Number, step: Number, dtype: int) -> Value:
+    """Writes how many elements there are, as int64: found in double, which holds all but very large integers. The
+    difference of those is found in int64."""
+    reals = start.numbers.to(DOUBLE)  # a difference of floats is exact there, or very nearly
+    steps = (reals.of(limit) - start) / step
+    large = dtype == INT64 and (start.known is None or abs(start.number) >= _EXACT)
+    if large:
+        steps, rounded = reals.of(limit - start) / step, steps
+    steps = steps if is_integer(dtype) and step.number in (1, -1) else steps.ceil()
+    if large:
+        steps = steps * (1 - rounded.is_negative())  # where the difference of opposite signs does not fit
+    return steps.at_least(0).in_dtype(INT64)
 
 
-def _count_floats(op: Emitter, start: Value, limit: Value, delta: Value, dtype: int) -> Value:
-    """The number of steps is found in double."""
-    distance, step = (
-        value if dtype == DOUBLE else op.Cast(value, to=DOUBLE) for value in (op.at(7).Sub(limit, start), delta)
-    )
-    count = op.Cast(op.at(6).Ceil(op.at(7).Div(distance, step)), to=INT64)
-    elements = op.Cast(count_up(op, _vector(op, at_least_zero(op, count))), to=dtype)
-    return op.at(7).Add(op.at(7).Mul(elements, delta), start)
+def _exact_count(start: Number, limit: Number, step: Number) -> Value:
+    """Writes how many elements there are, in int64 alone: from each end what is left over when it is divided by the
+    step, with the sign of the step, so that nothing overflows whatever the three numbers are."""
+    numbers = start.numbers
+    back = step.is_negative().whole()
+    sign = 1 - back * 2
 
+    def parts(end: Number) -> tuple[Number, Number]:
+        whole = numbers.of(numbers.node("Div", end.value, step.value))
+        left = end - whole * step
+        short = (left * sign).is_negative().whole()
+        return whole - short, left + short * step
 
-def _wide(op: Emitter, value: Value) -> Value:
-    return value if value.dtype == INT64 else op.Cast(value, to=INT64)
-
-
-def _is(value: Value, number: int) -> bool:
-    return value.constant is not None and bool((value.constant == number).all())
-
-
-def _vector(op: Emitter, scalar: Value) -> Value:
-    """A scalar, or a vector of one element, as such a vector."""
-    return scalar if scalar.rank == 1 else op.at(5).Reshape(scalar, op.const([1]))
+    (last, above), (first, below) = parts(limit), parts(start)
+    count = last - first + ((below - above) * sign).is_negative().whole()
+    # By steps of 1 the difference itself may overflow, but only if it is negative: there is no memory for others.
+    reals = numbers.to(DOUBLE)
+    ahead = (reals.of(limit) - start) * sign
+    return (count * (1 - ahead.is_negative())).at_least(0).value

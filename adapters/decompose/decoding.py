@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.bodies import element_type, tensor_type
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, cast
-from onnx_convert.adapters.lib.shapes import END, count_up, known_size, part, product, reshape, size_at
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import END, count_up, known_size, never_empty, part, product, reshape, size_at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from onnx_convert.adapter import Emitter, Node, Value
 
 
@@ -23,50 +26,45 @@ if TYPE_CHECKING:
 
 @downgrade("RotaryEmbedding", at=23)
 def rotate_pairs(node: Node, op: Emitter) -> Value:
-    """Each pair of elements is rotated by the angle of its position; what is beyond `rotary_embedding_dim` stays."""
+    """Rotates each pair of elements by the angle of its position; what is beyond `rotary_embedding_dim` stays."""
     op.equivalent("products are summed by operators of their own")
     x, positions, heads = node.input(0), node.optional_input(3), node.attr("num_heads")
     rank = x.rank or node.output().rank or (node.rank(0) if heads else 4)
-    if rank == 3:
-        size = known_size(x, 2)
-        blocks = op.Reshape(x, op.const([0, 0, heads, -1 if size is None else size // heads]))
-    else:
-        blocks = x
-    size = known_size(blocks, 3)
-    turned = node.attr("rotary_embedding_dim") or size
-    whole = blocks if turned == size else op.at(9).Slice(blocks, axes=[3], starts=[0], ends=[turned])
-    one, other = _pairs(node, op, whole, turned)
+    numbers, interleaved = Numbers(op), node.attr("interleaved")
+    width = numbers.size(x, rank - 1)
+    size = width // heads if rank == 3 else width
+    blocks = op.Reshape(x, numbers.vector([0, 0, heads, size])) if rank == 3 else x
+    turned = numbers.of(node.attr("rotary_embedding_dim")) if node.attr("rotary_embedding_dim") else size
+    end = turned.number
+    partly = end is not None and end != size.number
+    whole = op.at(9).Slice(blocks, axes=[3], starts=[0], ends=[end]) if partly else blocks
+    if interleaved:  # neighbours are a pair, otherwise what is half the size apart
+        whole = op.Reshape(whole, numbers.vector([0, 0, 0, turned // 2, 2]))
+    one, other = op.node("Split", whole, outputs=2, at=11, axis=4 if interleaved else 3)
     cosine, sine = (
-        op.at(11).Unsqueeze(_angles(op, table, positions, turned), axes=[2 if rank == 3 else 1])
+        op.at(11).Unsqueeze(_angles(op, table, positions, end), axes=[2 if rank == 3 else 1])
         for table in (node.input(1), node.input(2))
     )
-    if node.attr("interleaved"):
+    if interleaved:
         cosine, sine = (op.at(11).Unsqueeze(factor, axes=[4]) for factor in (cosine, sine))
     real = op.Sub(op.Mul(cosine, one), op.Mul(sine, other))
     imaginary = op.Add(op.Mul(sine, one), op.Mul(cosine, other))
-    y = op.Concat(real, imaginary, axis=4 if node.attr("interleaved") else 3)
-    if node.attr("interleaved"):
-        y = op.Reshape(y, op.const([0, 0, 0, turned or -1]))
-    if turned != size:
-        y = op.Concat(y, op.at(9).Slice(blocks, axes=[3], starts=[turned], ends=[END]), axis=3)
-    return op.Reshape(y, op.const([0, 0, known_size(x, 2) or -1])) if rank == 3 else y
+    y = op.Concat(real, imaginary, axis=4 if interleaved else 3)
+    if interleaved:
+        y = op.Reshape(y, numbers.vector([0, 0, 0, turned]))
+    if partly:
+        y = op.Concat(y, op.at(9).Slice(blocks, axes=[3], starts=[end], ends=[END]), axis=3)
+    return op.Reshape(y, numbers.vector([0, 0, width])) if rank == 3 else y
 
 
 def _angles(op: Emitter, table: Value, positions: Value | None, turned: int | None) -> Value:
-    """The cosines or sines of each position; a table may be made for the whole head, of which the first are used."""
+    """Writes the cosines or sines of each position; a table may be made for the whole head, of which the first are
+    used."""
     found = table if positions is None else op.Gather(table, positions)
     width = found.shape[-1] if found.shape else None
     if turned is None or not isinstance(width, int) or width == turned // 2:
         return found
     return op.at(9).Slice(found, axes=[2], starts=[0], ends=[turned // 2])
-
-
-def _pairs(node: Node, op: Emitter, x: Value, size: int | None) -> tuple[Value, ...]:
-    """The first elements of all pairs and the second ones: neighbours, or half the size apart."""
-    if node.attr("interleaved"):
-        neighbours = op.Reshape(x, op.const([0, 0, 0, size // 2 if size else -1, 2]))
-        return op.node("Split", neighbours, outputs=2, at=11, axis=4)
-    return op.node("Split", x, outputs=2, at=11, axis=3)
 
 
 # ---- TensorScatter
@@ -120,8 +118,13 @@ def convolve_with_the_past(node: Node, op: Emitter) -> tuple[Value, Value | None
         padded = op.Concat(past, x, axis=2)
     else:
         padded = op.at(10).Pad(x, pads=[0, 0, kept, 0, 0, 0]) if kept else x
-    if channels is not None:
-        y = op.Conv(padded, weight, bias, group=channels)
+    steps = known_size(x, 2)
+    if steps == 0:  # runtimes convolve nothing
+        y = x
+    elif channels is not None:
+        more = 0 if steps else 1
+        y = op.Conv(padded, weight, bias, group=channels, pads=[more, 0] if more else None)
+        y = op.at(9).Slice(y, axes=[2], starts=[more], ends=[END]) if more else y
     else:
         y = _sum_of_taps(op, padded, weight, bias, kept)
     if node.attr("activation") in ("silu", "swish"):
@@ -161,15 +164,29 @@ _QUERY, _KEY, _VALUE, _PAST, _DECAY, _BETA = range(6)
 
 @downgrade("LinearAttention", at=27)
 def scan_over_time(node: Node, op: Emitter) -> tuple[Value, Value]:
-    """A Scan carries the state, in single precision, from one token to the next."""
+    """Carries the state, in single precision, from one token to the next by a Scan."""
     op.equivalent("the tokens are taken one by one, in single precision")
-    groups, heads, dtype = node.attr("kv_num_heads"), node.attr("q_num_heads"), node.dtype(_QUERY)
-    query = _scaled(node, op, _rows(node, op, _QUERY, heads // groups))
-    scanned = [query, _rows(node, op, _KEY, 1), _rows(node, op, _VALUE, 1)]
-    decay, beta = (node.optional_input(index) for index in (_DECAY, _BETA))
-    gates = [] if decay is None else [_float(op, decay, [0, 0, groups, _each(known_size(decay, 2), groups), 1])]
-    gates += [] if beta is None else [_float(op, beta, [0, 0, known_size(beta, 2) or -1, 1, 1])]
-    state = _first_state(node, op, scanned[1], scanned[2])
+    numbers, groups, heads = Numbers(op), node.attr("kv_num_heads"), node.attr("q_num_heads")
+    dtype, decay, beta, past = node.dtype(_QUERY), *(node.optional_input(index) for index in (_DECAY, _BETA, _PAST))
+    width = [numbers.size(node.input(index), 2) // groups for index in (_QUERY, _KEY, _VALUE)]
+    rows = heads // groups
+    query = _float(op, node.input(_QUERY), numbers.vector([0, 0, groups, rows, width[_QUERY] // rows]))
+    key, value = (
+        _float(op, node.input(index), numbers.vector([0, 0, groups, 1, width[index]])) for index in (_KEY, _VALUE)
+    )
+    scanned = [_scaled(node, numbers, query), key, value]
+    if decay is not None:
+        each = numbers.size(decay, 2) // groups
+        scanned.append(_float(op, decay, numbers.vector([0, 0, groups, each, 1])))
+    if beta is not None:
+        scanned.append(_float(op, beta, numbers.vector([0, 0, numbers.size(beta, 2), 1, 1])))
+    if past is None:
+        sizes = numbers.vector([numbers.size(key, 0), groups, width[_KEY], width[_VALUE]])
+        state = op.at(8).Expand(op.const(0, FLOAT), sizes)
+    else:
+        state = cast(op, past, FLOAT)
+    if state.rank is None:  # a Scan wants to know the rank of what it carries
+        state = op.Reshape(state, op.const([0, 0, 0, 0]))
 
     def step(op: Emitter, state: Value, query: Value, key: Value, value: Value, *gates: Value) -> list[Value]:
         if decay is not None:
@@ -179,64 +196,41 @@ def scan_over_time(node: Node, op: Emitter) -> tuple[Value, Value]:
         state = op.Add(state, op.Mul(op.Transpose(key, perm=[0, 1, 3, 2]), value))
         return [state, op.MatMul(query, state)]
 
-    scanned += gates
-    kinds = [_moment(value, 1) for value in scanned]
-    body = op.graph("token", [_moment(state, None), *kinds], step)
-    last, outputs = op.node(
-        "Scan", state, *scanned, outputs=2, body=body, num_scan_inputs=len(scanned),
-        scan_input_axes=[1] * len(scanned), scan_output_axes=[1],
-    )  # fmt: skip
-    width = known_size(node.input(_VALUE), 2)
-    y = op.Reshape(outputs, op.const([0, 0, -1 if width is None else width // groups * heads]))
-    past = node.optional_input(_PAST)
+    last, outputs = _scan(op, state, scanned, step)
+    y = op.Reshape(outputs, numbers.vector([0, 0, width[_VALUE] * heads]))
     return cast(op, y, dtype), cast(op, last, dtype if past is None else node.dtype(_PAST))
 
 
-def _each(size: int | None, count: int) -> int:
-    return -1 if size is None else size // count
+def _scan(op: Emitter, state: Value, scanned: list[Value], step: Callable[..., list[Value]]) -> tuple[Value, Value]:
+    """Writes a Scan over the second axis. If there may be nothing to scan, that axis is made the first one before, and
+    a step of zeros comes first, which changes no state: runtimes fail at a Scan of no step, and at another axis of what
+    is empty."""
+    axis, filled = 1, all(never_empty(value) for value in scanned)
+    if not filled:
+        axis, steps = 0, next((size for value in scanned if (size := known_size(value, 1)) is not None), None)
+        scanned = [op.Transpose(value, perm=[1, 0, 2, 3, 4]) for value in scanned]
+        if not steps:
+            scanned = [op.at(10).Pad(value, pads=[1, *[0] * 9]) for value in scanned]
+    carried, *elements = (value.type or tensor_type(FLOAT) for value in (state, *scanned))
+    kinds = [element_type(carried), *(element_type(kind, axis) for kind in elements)]
+    body = op.graph("token", kinds, step)
+    last, outputs = op.node(
+        "Scan", state, *scanned, outputs=2, body=body, num_scan_inputs=len(scanned),
+        scan_input_axes=[axis] * len(scanned), scan_output_axes=[axis],
+    )  # fmt: skip
+    if filled:
+        return last, outputs
+    outputs = outputs if steps else op.at(9).Slice(outputs, axes=[0], starts=[1], ends=[END])
+    return last, op.Transpose(outputs, perm=[1, 0, 2, 3, 4])
 
 
-def _float(op: Emitter, x: Value, shape: list[int]) -> Value:
-    return cast(op, op.Reshape(x, op.const(shape)), FLOAT)
+def _float(op: Emitter, x: Value, shape: Value) -> Value:
+    return cast(op, op.Reshape(x, shape), FLOAT)
 
 
-def _rows(node: Node, op: Emitter, index: int, rows: int) -> Value:
-    """An input as [batch, time, heads of the keys, rows, size of a head]."""
-    x, groups = node.input(index), node.attr("kv_num_heads")
-    return _float(op, x, [0, 0, groups, rows, _each(known_size(x, 2), groups * rows)])
-
-
-def _scaled(node: Node, op: Emitter, query: Value) -> Value:
-    scale, size = node.attr("scale"), known_size(query, 4)
-    if not scale and size is None:
-        return op.Div(query, op.Sqrt(op.Cast(size_at(op, op.Shape(query), 4), to=FLOAT)))
-    return op.Mul(query, op.const(scale or (1 / sqrt(size) if size else 0), FLOAT))
-
-
-def _first_state(node: Node, op: Emitter, key: Value, value: Value) -> Value:
-    """[batch, heads, size of a key, size of a value]: what is carried in, or zeros."""
-    past = node.optional_input(_PAST)
-    state = _zeros(node, op, key, value) if past is None else cast(op, past, FLOAT)
-    # A Scan wants to know the rank of what it carries.
-    return state if state.rank is not None else op.Reshape(state, op.const([0, 0, 0, 0]))
-
-
-def _zeros(node: Node, op: Emitter, key: Value, value: Value) -> Value:
-    groups, sizes = node.attr("kv_num_heads"), [known_size(key, 0), known_size(key, 4), known_size(value, 4)]
-    if None not in sizes:
-        shape = op.const([sizes[0], groups, sizes[1], sizes[2]])
-    else:
-        keys, values = op.Shape(key), op.Shape(value)
-        shape = op.Concat(part(op, keys, 0, 1), op.const([groups]), part(op, keys, 4), part(op, values, 4), axis=0)
-    return op.at(8).Expand(op.const(0, FLOAT), shape)
-
-
-def _moment(x: Value, time: int | None) -> Any:
-    """The type of a value; at one moment, if it has an axis of time."""
-    kind = deepcopy(x.type)
-    if kind is not None:
-        if time is not None:
-            del kind.tensor_type.shape.dim[time]
-        for dim in kind.tensor_type.shape.dim:
-            dim.ClearField("dim_param")
-    return kind
+def _scaled(node: Node, numbers: Numbers, query: Value) -> Value:
+    """Writes the query times `scale`, by default one over the root of the size of a head."""
+    op, scale, size = numbers.op, node.attr("scale"), numbers.size(query, 4)
+    if not scale and size.number is None:
+        return op.Div(query, op.Sqrt(size.in_dtype(FLOAT)))
+    return op.Mul(query, op.const(scale or (1 / sqrt(size.number) if size.number else 0), FLOAT))

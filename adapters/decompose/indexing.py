@@ -10,7 +10,7 @@ elements that are not 0, and OneHot makes a vector of each class.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy
 
@@ -31,10 +31,12 @@ from onnx_convert.adapters.lib.indices import (
     strides,
     vector,
 )
-from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, reshape, size_along, size_at
+from onnx_convert.adapters.lib.shapes import END, count_up, known_size, part, product, reshape, size_along, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
+
+_EXACT_IN_FLOAT: Final = 2**23  # sums of two integers below this
 
 
 @downgrade("Compress", at=9)
@@ -174,22 +176,27 @@ def choose_by_row_and_column(node: Node, op: Emitter) -> Value:
     if node.dtype(0) == STRING:
         node.refuse("it is not specified what takes the place of a string", "go no lower than opset 14")
     x, k, upper = node.input(0), node.optional_input(1), node.attr("upper")
-    sizes, shift = fixed(x.shape[-2:] if x.shape is not None else None), 0
-    if k is not None and k.constant is not None:
-        shift, k = int(k.constant.item()), None
-    if sizes is not None and k is None:
-        rows, columns = numpy.arange(sizes[0])[:, None] + shift, numpy.arange(sizes[1])
-        if prod(sizes) <= WRITTEN:
-            return _without(node, op, op.const(columns < rows if upper else rows < columns, BOOL))
-        first, second = op.const(rows, FLOAT), op.const(columns, FLOAT)
-    else:
-        first, second = (_range(op, x, axis) for axis in (-2, -1))
-        first = op.Unsqueeze(first, op.const([1]))
-        if k is not None:
-            first = op.Add(first, k)
-            return _without(node, op, is_negative(op, op.Sub(second, first) if upper else op.Sub(first, second)))
-        first = op.Add(first, op.const(shift)) if shift else first
-    return _without(node, op, op.Less(second, first) if upper else op.Less(first, second))
+    sizes = fixed(x.shape[-2:] if x.shape is not None else None)
+
+    def less(one: Value, other: Value) -> Value:
+        return op.Less(one, other) if upper else op.Less(other, one)
+
+    if k is not None and k.constant is None:  # in double, where nothing overflows, and no rounding reaches the matrix
+        rows, columns = (_range(op, x, axis) for axis in (-2, -1))
+        diagonal = op.Cast(op.Sub(columns, op.Unsqueeze(rows, op.const([1]))), to=DOUBLE)
+        return _without(node, op, less(diagonal, op.Cast(k, to=DOUBLE)))
+    shift = 0 if k is None or k.constant is None else int(k.constant.item())
+    if sizes is None:
+        shift = min(max(shift, -END), END)  # beyond any matrix
+        rows, columns = (_range(op, x, axis) for axis in (-2, -1))
+        rows = op.Unsqueeze(rows, op.const([1]))
+        return _without(node, op, less(columns, op.Add(rows, op.const(shift)) if shift else rows))
+    first = numpy.arange(sizes[0])[:, None] + min(max(shift, -sizes[0]), sizes[1])
+    second = numpy.arange(sizes[1])
+    if prod(sizes) <= WRITTEN:
+        return _without(node, op, op.const(second < first if upper else second > first, BOOL))
+    dtype = FLOAT if max(sizes) < _EXACT_IN_FLOAT else DOUBLE
+    return _without(node, op, less(op.const(second, dtype), op.const(first, dtype)))
 
 
 def _without(node: Node, op: Emitter, beyond: Value) -> Value:

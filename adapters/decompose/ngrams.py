@@ -93,6 +93,7 @@ def _strangers(op: Emitter, rows: Value, lengths: dict[int, Grams], count: int) 
     known = {element for grams in lengths.values() for gram in grams for element in gram}
     stranger = next(number for number in range(len(known) + 1) if number not in known)
     batch = known_size(rows, 0)
+    op.subject.limit(batch or 1, count)
     if batch is not None:
         return op.const(numpy.full((batch, count), stranger))
     return op.Expand(op.const([stranger] * count), op.Concat(size_at(op, op.Shape(rows), 0), op.const([1]), axis=0))

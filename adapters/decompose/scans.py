@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
-
 from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.axes import moved, permuted
+from onnx_convert.adapters.lib.bodies import Body, tensor_type
 from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, HALVES, INT64, cast
 from onnx_convert.adapters.lib.indices import fixed, is_negative, places, vector
 from onnx_convert.adapters.lib.shapes import END, never_empty, non_negative, part, product, reshape
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import numpy
 
     from onnx_convert.adapter import Dim, Emitter, Node, Outcome, Value
+    from onnx_convert.adapters.lib.bodies import Graph
 
 _COMBINE: Final = {"CumSum": ("Add", 0), "CumProd": ("Mul", 1)}
 
@@ -69,9 +70,7 @@ def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
     """A Scan must not be of no step (runtimes fail), so where there may be none a neutral one comes first. Nor must it
     move the axis of what may be empty to the front (a division by 0 in runtimes), so that is done for it."""
     if axis and not never_empty(x):
-        there = [axis, *(i for i in range(x.rank or 3) if i != axis)]
-        back = [there.index(i) for i in range(len(there))]
-        return op.Transpose(_scanned(node, op, op.Transpose(x, perm=there), 0), perm=back)
+        return permuted(op, x, moved(axis, 0, x.rank or 3), lambda first: _scanned(node, op, first, 0))
     backwards, exclusive, neutral = node.attr("reverse"), node.attr("exclusive"), _COMBINE[node.operator][1]
     sizes, first = x.shape, op.const(neutral, x.dtype or node.dtype(0))
     rest = None if sizes is None else (*sizes[:axis], *sizes[axis + 1 :])
@@ -94,10 +93,7 @@ def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
 def _scan(
     node: Node, op: Emitter, first: Value, x: Value, axis: int, rest: Sequence[Dim] | None, *, exclusive: bool
 ) -> Value:
-    element = TypeProto(tensor_type=TypeProto.Tensor(elem_type=first.dtype))
-    element.tensor_type.shape.SetInParent()
-    for size in [None] * 2 if rest is None else rest:
-        element.tensor_type.shape.dim.add(dim_value=size if isinstance(size, int) else None)
+    element = tensor_type(first.dtype or node.dtype(0), *([None] * 2 if rest is None else rest))
 
     def step(inner: Emitter, state: Value, value: Value) -> tuple[Value, Value]:
         following = getattr(inner, _COMBINE[node.operator][0])(state, value)
@@ -158,32 +154,18 @@ def loop_over_members_and_steps(node: Node, op: Emitter) -> Outcome:
     return op.node("Loop", runs, op.const(True, BOOL), start, outputs=outputs, body=body)[1:]
 
 
-def _step(op: Emitter, scanned: GraphProto, values: Sequence[Value], indices: Sequence[Value | None]) -> GraphProto:
+def _step(op: Emitter, scanned: Graph, values: Sequence[Value], indices: Sequence[Value | None]) -> Graph:
     """The body of a Scan as that of a Loop, which takes the elements of its step itself, and carries a number if it
-    carries nothing else. The nodes for that mean the same at every opset; the others are at the target already."""
-    body = GraphProto()
-    body.CopyFrom(scanned)
-    number, going, left, unused, nothing = (op.fresh(f"{op.subject.operator}/{name}") for name in _OWN)
-    elements = [value.name for value in body.input[len(body.input) - len(values) :]]
-    del body.input[len(body.input) - len(values) :]
-    taking = [NodeProto(op_type="Identity", input=[going], output=[left])]
-    if not body.input:
-        body.input.append(helper.make_tensor_value_info(unused, FLOAT, []))
-        body.output.insert(0, helper.make_tensor_value_info(nothing, FLOAT, []))
-        taking.append(NodeProto(op_type="Identity", input=[unused], output=[nothing]))
-    body.input.insert(0, helper.make_tensor_value_info(going, BOOL, []))
-    body.input.insert(0, helper.make_tensor_value_info(number, INT64, []))
-    body.output.insert(0, helper.make_tensor_value_info(left, BOOL, []))
+    carries nothing else."""
+    body = Body(op, scanned)
+    states = len(body.inputs) - len(values)
+    elements = body.inputs[states:]
+    del body.graph.input[states:]
+    if not states:
+        body.give(body.node("Identity", body.take("unused", FLOAT), ahead=True), FLOAT, at=0)
+    number, going = body.take("step", INT64, at=0), body.take("going", BOOL, at=1)
+    body.give(body.node("Identity", going, ahead=True), BOOL, at=0)
     for value, index, element in zip(values, indices, elements, strict=True):
-        place = number
-        if index is not None:
-            place = op.fresh(f"{element}/place")
-            taking.append(NodeProto(op_type="Gather", input=[index.name, number], output=[place]))
-        taking.append(NodeProto(op_type="Gather", input=[value.name, place], output=[element]))
-    nodes = [*taking, *scanned.node]
-    del body.node[:]
-    body.node.extend(nodes)
-    return body
-
-
-_OWN: Final = ("step", "going", "going_on", "unused", "nothing")
+        place = number if index is None else body.node("Gather", index.name, number, ahead=True)
+        body.node("Gather", value.name, place, to=element, ahead=True)
+    return body.graph

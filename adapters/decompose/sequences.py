@@ -12,9 +12,8 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from onnx import GraphProto, NodeProto, TypeProto, helper  # noqa: TID251  (graphs are messages)
-
 from onnx_convert.adapter import canonical_domain, downgrade
+from onnx_convert.adapters.lib.bodies import Body, Graph, sequence_type
 from onnx_convert.adapters.lib.dtypes import BOOL, INT64
 from onnx_convert.adapters.lib.shapes import known_size
 
@@ -52,7 +51,7 @@ def _forgotten(node: Node, op: Emitter, readers: tuple[str, ...], why: str) -> O
     if not node.is_read(0):
         return ()
     graph = node.graph
-    if not isinstance(graph, GraphProto):
+    if not isinstance(graph, Graph):
         node.refuse(f"{why}, and this one is made in a function", "inline the function", unknown=True)
     taker = _taker(graph, name, readers)
     if taker:
@@ -60,7 +59,7 @@ def _forgotten(node: Node, op: Emitter, readers: tuple[str, ...], why: str) -> O
     return op.Shape(op.const(0))
 
 
-def _taker(graph: GraphProto, name: str, readers: tuple[str, ...]) -> str:
+def _taker(graph: Graph, name: str, readers: tuple[str, ...]) -> str:
     """What happens to a value, other than that these operators read it; "" if nothing does."""
     if any(value.name == name for value in graph.output):
         return "leaves its graph"
@@ -221,36 +220,28 @@ def _slice(x: Value, axis: int, start: int, end: int, *, squeeze: bool) -> Eleme
 
 @downgrade("SequenceMap", at=17)
 def loop_over_elements(node: Node, op: Emitter) -> Outcome:
-    """A Loop takes the elements one by one and appends what comes out to sequences. The nodes for that mean the same at
-    every opset that has sequences; those of the body are at the target already."""
-    scanned: GraphProto = node.attr("body")
-    body = GraphProto()
-    body.CopyFrom(scanned)
-    number, going, left = (op.fresh(f"{node.operator}/{name}") for name in ("step", "going", "going_on"))
-    taking = [NodeProto(op_type="Identity", input=[going], output=[left])]
-    for index, formal in enumerate(scanned.input):
-        value = node.input(index)
-        if value.type is None:
-            node.refuse(f"whether {value.name!r} is a sequence is not known", "state the types", unknown=True)
-        taker = ("Identity", [value.name]) if value.is_tensor else ("SequenceAt", [value.name, number])
-        taking.append(NodeProto(op_type=taker[0], input=taker[1], output=[formal.name]))
-    del body.input[:], body.output[:], body.node[:]
-    body.input.append(helper.make_tensor_value_info(number, INT64, []))
-    body.input.append(helper.make_tensor_value_info(going, BOOL, []))
-    body.output.append(helper.make_tensor_value_info(left, BOOL, []))
-    starts, giving = [], []
-    for index, formal in enumerate(scanned.output):
-        before, after = op.fresh(f"{formal.name}/before"), op.fresh(f"{formal.name}/after")
-        kind = TypeProto(sequence_type=TypeProto.Sequence(elem_type=formal.type))
-        if not formal.type.tensor_type.elem_type:  # exporters leave it out
+    """A Loop takes the elements one by one and appends what comes out to sequences."""
+    body = Body(op, node.attr("body"))
+    taken, made = body.inputs, list(node.attr("body").output)
+    del body.graph.input[:], body.graph.output[:]
+    number, going = body.take("step", INT64), body.take("going", BOOL)
+    body.give(body.node("Identity", going, ahead=True), BOOL)
+    for value, element in zip(node.inputs, taken, strict=True):
+        if value is None or value.type is None:
+            node.refuse("whether each of its inputs is a sequence is not known", "state the types", unknown=True)
+        if value.is_tensor:
+            body.node("Identity", value.name, to=element, ahead=True)
+        else:
+            body.node("SequenceAt", value.name, number, to=element, ahead=True)
+    starts = []
+    for index, element in enumerate(made):
+        kind = sequence_type(element.type)
+        if not element.type.tensor_type.elem_type:  # exporters leave it out
             known = node.output(index).type
             if known is None:
                 node.refuse(f"the type of {node.output(index).name!r} is not known", "state the types", unknown=True)
             kind = known
-        body.input.add(name=before, type=kind)
-        body.output.add(name=after, type=kind)
-        giving.append(NodeProto(op_type="SequenceInsert", input=[before, formal.name], output=[after]))
+        body.give(body.node("SequenceInsert", body.take("before", kind), element.name), kind)
         starts.append(op.SequenceEmpty(dtype=kind.sequence_type.elem_type.tensor_type.elem_type))
-    body.node.extend([*taking, *scanned.node, *giving])
     count = op.SequenceLength(node.input(0))
-    return op.node("Loop", count, op.const(True, BOOL), *starts, outputs=len(starts), body=body)
+    return op.node("Loop", count, op.const(True, BOOL), *starts, outputs=len(starts), body=body.graph)

@@ -50,6 +50,18 @@ def stacked_type(element: Type) -> Type:
     return kind
 
 
+def element_type(stack: Type, axis: int | None = None) -> Type:
+    """Returns the type of what is stacked along an axis of a value; of the value itself without one. Only numbers are
+    stated of its dimensions: other names would be taken for those of the graph around."""
+    kind = TypeProto()
+    kind.CopyFrom(stack)
+    if axis is not None:
+        del kind.tensor_type.shape.dim[axis]
+    for dim in kind.tensor_type.shape.dim:
+        dim.ClearField("dim_param")
+    return kind
+
+
 # ---- bodies
 
 

@@ -107,8 +107,8 @@ def from_the_start(op: Emitter, indices: Value, size: Value) -> Value:
         return cast(op, indices, INT64)
     if indices.constant is not None and size.constant is not None:
         known = indices.constant.astype(numpy.int64)
-        return op.const(known + size.constant * (known < 0))
-    return non_negative(op, cast(op, indices, INT64), size)
+        return op.const((known + size.constant * (known < 0)).reshape(known.shape))
+    return non_negative(op, cast(op, indices, INT64), scalar(op, size) if indices.rank == 0 else size)
 
 
 def loop(op: Emitter, count: Value, start: Value, step: Callable[..., tuple[Value, Value]]) -> Value:

@@ -20,14 +20,14 @@ node. Nodes are written for the opsets that suit them (`op.at`), so not in bodie
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, prod
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy
 
 from onnx_convert.adapter import Value
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64
-from onnx_convert.adapters.lib.shapes import END, count_in_row, known_size, part, size_at
+from onnx_convert.adapters.lib.shapes import END, count_in_row, known_size, part, product, size_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _HELD: Final[dict[int, Any]] = {INT64: object, FLOAT: numpy.float32, DOUBLE: numpy.float64}  # object: ints of Python
-_OPSETS: Final = {"Abs": 6, "Ceil": 6, "Floor": 6, "Max": 8, "Min": 8}  # that a node is written for; the others: 7
+# The opsets that nodes are written for; the others: 7.
+_OPSETS: Final = {**dict.fromkeys(("Abs", "Ceil", "Exp", "Floor", "Log", "Relu"), 6), "Max": 8, "Min": 8}
 
 
 class Numbers:
@@ -77,11 +78,11 @@ class Numbers:
         single = single or value.shape in ((), (1,))
         return Number(self, None, self.cast(value, self.dtype), self.dtype, low, high, single)
 
-    def one(self, value: Value) -> Number:
+    def one(self, value: Value, low: float = -inf, high: float = inf) -> Number:
         """Returns the Number for a scalar, or a vector of one element."""
         if value.constant is None and value.rank != 1:
             value = self.op.at(5).Reshape(value, self.op.const([1]))
-        return self.of(value)
+        return self.of(value, low, high)
 
     def size(self, x: Value, axis: int) -> Number:
         """Returns the size of a value along an axis; a negative one counts from the end."""
@@ -123,11 +124,12 @@ class Numbers:
         """Returns the matrix [[0, 1, 2 ...]], of so many columns."""
         count = count if isinstance(count, Number) else self.of(count)
         if count.number is not None:
+            self.op.subject.limit(int(count.number))
             return self._known(numpy.arange(int(count.number))[None])
         length = count.in_dtype(INT64)
         return self.of(self.once(lambda: count_in_row(self.op, length), "row", length.name), 0, END)
 
-    def vector(self, parts: Iterable[Number | int]) -> Value:
+    def vector(self, parts: Iterable[Numeric]) -> Value:
         """Writes numbers one after the other into one vector: a constant if all of them are known, else a Concat."""
         pieces: list[Number] = []
         for piece in map(self.of, parts):
@@ -137,6 +139,17 @@ class Numbers:
                 pieces.append(piece)
         values = [piece.value for piece in pieces or [self._known([])]]
         return values[0] if len(values) == 1 else self.op.at(4).Concat(*values, axis=0)
+
+    def target(self, parts: Iterable[Numeric]) -> Value:
+        """Writes a shape to give to Reshape: like `vector`, or as a constant with a -1 for one size that is not known.
+
+        With a -1 nothing else may be 0, so that takes known sizes for all others.
+        """
+        pieces = [self.of(piece) for piece in parts]
+        known = [size for piece in pieces if piece.known is not None for size in piece.known.tolist()]
+        if 0 not in known and len([piece for piece in pieces if piece.known is None]) == 1:
+            pieces = [self._known(-1) if piece.known is None and piece.single else piece for piece in pieces]
+        return self.vector(pieces)
 
     def once(self, write: Callable[[], Value], *key: object) -> Value:
         """Returns what `write` writes, which happens once for each key."""
@@ -289,7 +302,12 @@ class Number:
             return self
         if bound.low >= self.high and self.single:
             return bound
-        return self._with(bound, "Max", numpy.maximum, (max(self.low, bound.low), max(self.high, bound.high)))
+        bounds = max(self.low, bound.low), max(self.high, bound.high)
+        if self.known is None and bound.number == 0 and self.numbers.compared == DOUBLE:
+            # Runtimes know no Max of doubles below opset 8, but Relu.
+            value = self.numbers.node("Relu", self.in_dtype(DOUBLE))
+            return replace(self, computed=value, dtype=DOUBLE, low=bounds[0], high=bounds[1])
+        return self._with(bound, "Max", numpy.maximum, bounds)
 
     def at_most(self, bound: Numeric) -> Number:
         """Returns the smaller of two numbers."""
@@ -325,9 +343,26 @@ class Number:
         """Rounds reals up."""
         return self._each("Ceil", numpy.ceil)
 
+    def exp(self) -> Number:
+        """Returns e to the power of reals."""
+        return self._each("Exp", numpy.exp)
+
+    def log(self) -> Number:
+        """Returns the natural logarithm of reals."""
+        return self._each("Log", numpy.log)
+
+    def cos(self) -> Number:
+        """Returns the cosine of angles, reals."""
+        return self._each("Cos", numpy.cos)
+
+    def sin(self) -> Number:
+        """Returns the sine of angles, reals."""
+        return self._each("Sin", numpy.sin)
+
     def _each(self, operator: str, fold: Callable[[Array], Array]) -> Number:
         if self.computed is None:
-            return self.numbers.of(fold(numpy.asarray(self.known)))
+            with numpy.errstate(all="ignore"):
+                return self.numbers.of(fold(numpy.asarray(self.known)))
         value = self.numbers.node(operator, self.computed)
         return replace(self, computed=value, low=0 if operator == "Abs" else -inf, high=inf)
 
@@ -355,6 +390,27 @@ class Number:
     def transposed(self) -> Number:
         """Returns a matrix whose rows are the columns of this one."""
         return self._arranged(lambda array: array.T, "Transpose", 1, perm=[1, 0])
+
+    def along(self, axis: int, rank: int) -> Number:
+        """Returns a vector as one axis of so many, all others of length 1."""
+        shape = [-1 if other == axis else 1 for other in range(rank)]
+        if self.computed is None:
+            return self.numbers.of(numpy.reshape(numpy.asarray(self.known), shape))
+        if rank == 1:
+            return self
+        value, numbers = self.computed, self.numbers
+        write = numbers.op.at(5).Reshape
+        return replace(self, computed=numbers.once(lambda: write(value, numbers.op.const(shape)), value.name, *shape))
+
+    def product(self) -> Number:
+        """Returns the product of a vector; 1 if it is empty."""
+        if self.computed is None:
+            return self.numbers.of(prod(numpy.asarray(self.known).tolist()))
+        value, numbers = self.computed, self.numbers
+        if self.single:
+            return self
+        made = numbers.once(lambda: product(numbers.op, value), "product", value.name)
+        return replace(self, computed=made, low=0 if self.low >= 0 else -inf, high=inf, single=True)
 
     def row_sums(self) -> Number:
         """Returns the sum of each row of a matrix, in a column."""

@@ -3,7 +3,7 @@
 
 The sources lie in `decompose/scripts/`, one file a family, and beside each what it compiles to, as ONNX text: a
 conversion reads that, and only if it needs one of the functions, so that it never imports onnxscript.
-`python tests/test_scripts.py` compiles anew.
+`python tests/helpers/compile_scripts.py` compiles anew.
 """
 
 from __future__ import annotations

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import onnx.shape_inference
-from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
 
-from onnx_convert.analysis import settling
+from onnx_convert.analysis import onnx_inference, settling
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.spec import opsets
@@ -22,11 +21,10 @@ if TYPE_CHECKING:
 
 def leniently(serialised: bytes) -> GraphProto:
     """Returns the main graph of a view with every type that can be inferred, as it is where inference breaks off."""
-    model = ModelProto.FromString(serialised)
     try:
-        return onnx.shape_inference.infer_shapes(model, check_type=False, strict_mode=False, data_prop=True).graph
+        return onnx_inference.infer(serialised, check_type=False, strict=False, data_prop=True)
     except Exception:  # some are raised all the same, as for a call that leaves out the last output of a function
-        graph: GraphProto = model.graph
+        graph: GraphProto = ModelProto.FromString(serialised).graph
         return graph
 
 
@@ -68,14 +66,14 @@ def without(serialised: bytes, names: Container[str] | None = None) -> bytes:
     """Returns a view without what is claimed of the types of some values of its main graph, or of all values anywhere
     but those of operators that onnx does not know, of which nobody else tells anything. Dtypes of outputs stay."""
     model = ModelProto.FromString(serialised)
-    _strip(model.graph, names)
+    defined = {(opsets.canonical_domain(function.domain), function.name) for function in model.functions}
+    _strip(model.graph, names, defined)
     stripped: bytes = model.SerializeToString()
     return stripped
 
 
-def _strip(graph: GraphProto, names: Container[str] | None) -> None:
-    foreign = (node for node in graph.node if not opsets.is_known(opsets.canonical_domain(node.domain)))
-    kept = {name for node in foreign for name in node.output}
+def _strip(graph: GraphProto, names: Container[str] | None, defined: Container[tuple[str, str]]) -> None:
+    kept = {name for node in graph.node if _is_foreign(node, defined) for name in node.output}
     for index in reversed(range(len(graph.value_info))):
         name = graph.value_info[index].name
         if name not in kept if names is None else name in names:
@@ -87,7 +85,12 @@ def _strip(graph: GraphProto, names: Container[str] | None) -> None:
         for node in graph.node:
             if opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain)):
                 for _, _, inner in subgraphs(node):
-                    _strip(inner, None)
+                    _strip(inner, None, defined)
+
+
+def _is_foreign(node: NodeProto, defined: Container[tuple[str, str]]) -> bool:
+    domain = opsets.canonical_domain(node.domain)
+    return not opsets.is_known(domain) and (domain, node.op_type) not in defined
 
 
 def contradicting(graph: GraphProto, inferred: GraphProto) -> set[str]:

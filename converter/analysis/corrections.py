@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from onnx import TensorShapeProto, TypeProto
+from onnx import TensorProto, TensorShapeProto, TypeProto
 
 from onnx_convert.analysis import operator_shapes
 from onnx_convert.analysis.propagation import Size, dims_of
@@ -37,24 +37,41 @@ def _rounds_up(node: NodeProto) -> bool:
     return any(attribute.name == "ceil_mode" and attribute.i for attribute in node.attribute)
 
 
+def _has_negative_axes(node: NodeProto) -> bool:
+    return any(attribute.name == "axes" and min(attribute.ints, default=0) < 0 for attribute in node.attribute)
+
+
 def _lacks(name: str) -> Callable[[NodeProto], bool]:
     return lambda node: all(attribute.name != name for attribute in node.attribute)
 
 
+def _narrows(node: NodeProto) -> bool:
+    return any(attribute.name == "to" and attribute.i not in _WIDE for attribute in node.attribute)
+
+
+_WIDE: Final = (TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT, TensorProto.DOUBLE)
+
+
 class Entry(NamedTuple):
-    """What is true of the outputs of an operator at some of its versions. `may_be_wrong` says of which nodes."""
+    """What is true of the outputs of an operator at some of its versions. `may_be_wrong` says of which nodes. If it is
+    wrong of `elements`, the types are right, but not what inference takes the elements of a shape for."""
 
     versions: Container[int]
     shapes: Callable[[Call], list[Dims]]
     wrong: bool = False
     may_be_wrong: Callable[[NodeProto], bool] = _any
+    elements: bool = False
 
 
 _WRONG: Final = {
     # a window that begins in the pads at the end is counted
-    "AveragePool": Entry(range(10, 22), operator_shapes.pool, True, _rounds_up),
-    "LpPool": Entry(range(18, 22), operator_shapes.pool, True, _rounds_up),
-    "MaxPool": Entry(range(10, 22), operator_shapes.pool, True, _rounds_up),
+    # (before 22), or one that is larger than all of the input
+    "AveragePool": Entry(range(10, 1000), operator_shapes.pool, True, _rounds_up),
+    "LpPool": Entry(range(18, 1000), operator_shapes.pool, True, _rounds_up),
+    "MaxPool": Entry(range(10, 1000), operator_shapes.pool, True, _rounds_up),
+    # negative axes, which runtimes take long before the text does, are passed over
+    "Squeeze": Entry((1,), operator_shapes.squeeze, True, _has_negative_axes),
+    "Unsqueeze": Entry((1,), operator_shapes.unsqueeze, True, _has_negative_axes),
     # `onesided` is taken to be 0 where it is left out
     "STFT": Entry(ALWAYS, operator_shapes.stft, True, _lacks("onesided")),
     # sizes that are not known are 0, and the last two outputs are scalars
@@ -64,13 +81,14 @@ _WRONG: Final = {
     "DFT": Entry(ALWAYS, operator_shapes.dft, True),
     # a label has the size that it has in the first operand, though another one stretches it
     "Einsum": Entry(ALWAYS, operator_shapes.einsum, True),
+    # the elements of a shape stay what they are, also as booleans
+    "Cast": Entry(range(6, 1000), operator_shapes.as_input, True, _narrows, elements=True),
     # fails where `axes` is left out, for its body has no default of it
     "MeanVarianceNormalization": Entry(ALWAYS, operator_shapes.as_input, True, _lacks("axes")),
-    # the grid has the rank of the matrices
-    "AffineGrid": Entry(ALWAYS, operator_shapes.affine_grid, True),
 }
 
 _SILENT: Final = {
+    "AffineGrid": Entry(ALWAYS, operator_shapes.affine_grid),
     "Reshape": Entry(ALWAYS, operator_shapes.reshape),
     "Transpose": Entry(ALWAYS, operator_shapes.transpose),
     "ConstantOfShape": Entry(ALWAYS, operator_shapes.constant_of_shape),

@@ -12,6 +12,7 @@ import onnx.shape_inference
 from onnx import GraphProto, TensorProto, TypeProto
 
 from onnx_convert.analysis import claims, corrections, partition, propagation, settling, view
+from onnx_convert.analysis.onnx_inference import infer
 from onnx_convert.spec import opsets, signatures
 from onnx_convert.spec.types import tensor_type, type_str
 
@@ -45,9 +46,7 @@ def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
 
 
 def _infer(serialised: bytes, *, check_type: bool, data_prop: bool) -> GraphProto:
-    return onnx.shape_inference.infer_shapes(
-        serialised, check_type=check_type, strict_mode=True, data_prop=data_prop
-    ).graph
+    return infer(serialised, check_type=check_type, strict=True, data_prop=data_prop)
 
 
 def of_source(
@@ -61,7 +60,7 @@ def of_source(
     which it states what is not so, `complain` what is wrong even without.
     """
     seen = view.of_source(source)
-    infer = partial(strictly, check_type=False)  # which is for the result's check to see
+    look = partial(strictly, check_type=False)  # which is for the result's check to see
     found = in_chunks(seen, check_type=False)
     settles = settling.concerned(source.index.operators, source.imports.main, *source.imports.functions)
     if found is not None and not settles:
@@ -70,17 +69,17 @@ def of_source(
         seen = view.of_source(source)  # the first is spent
     serialised = seen.serialised()
     if found is None:
-        found = _attempt(infer, serialised)
+        found = _attempt(look, serialised)
     if found is None or settles:
-        settled = claims.settle(serialised, found, infer, complain)
+        settled = claims.settle(serialised, found, look, complain)
         disown(settled.false)
         return settled.graph
     return found
 
 
-def _attempt(infer: Callable[[bytes], GraphProto], serialised: bytes) -> GraphProto | None:
+def _attempt(look: Callable[[bytes], GraphProto], serialised: bytes) -> GraphProto | None:
     try:
-        return infer(serialised)
+        return look(serialised)
     except Exception:  # C++ errors come as several unrelated types
         return None
 

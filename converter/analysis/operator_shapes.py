@@ -8,15 +8,13 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx_convert.analysis.evaluation import taken
-from onnx_convert.analysis.propagation import Size, dims_of
+from onnx_convert.analysis.propagation import Size, Vector, dims_of
 from onnx_convert.model.attributes import given
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from onnx import NodeProto, TypeProto
-
-    from onnx_convert.analysis.propagation import Vector
 
 Dims = list[Size] | None  # of a tensor, None if its rank is not known
 END = 2**31 - 1  # a bound that is meant to be the end of any axis
@@ -355,7 +353,7 @@ def _times(a: Size, b: Size) -> Size:
 
 def unsqueeze(call: Call) -> list[Dims]:
     """Unsqueeze: there are as many axes more as are named."""
-    x, axes = call.dims(0), call.vector(1)
+    x, axes = call.dims(0), _axes(call)
     if x is None or axes is None:
         return [None]
     rank = len(x) + len(axes.sizes)
@@ -369,7 +367,7 @@ def unsqueeze(call: Call) -> list[Dims]:
 
 def squeeze(call: Call) -> list[Dims]:
     """Squeeze: there are as many axes less as are named."""
-    x, axes = call.dims(0), call.vector(1)
+    x, axes = call.dims(0), _axes(call)
     if x is None or axes is None or len(axes.sizes) > len(x):
         return [None]
     numbers = axes.numbers
@@ -377,6 +375,14 @@ def squeeze(call: Call) -> list[Dims]:
         return [unknown(len(x) - len(axes.sizes))]
     gone = {axis % len(x) for axis in numbers}
     return [[size for axis, size in enumerate(x) if axis not in gone]]
+
+
+def _axes(call: Call) -> Vector | None:
+    """The axes of Squeeze and Unsqueeze, an input from 13 on."""
+    if call.version >= 13:
+        return call.vector(1)
+    named = call.given.get("axes")
+    return Vector(tuple(named)) if named is not None else None
 
 
 def same_rank(call: Call) -> list[Dims]:

@@ -75,7 +75,9 @@ class _Relay:
         lacks = chunk.used & self._made
         if not self._found:
             lacks = self._made.copy()  # what is given may be used by nobody, and is to be checked too
-        part = ModelProto(ir_version=self._head.ir_version, opset_import=self._head.opset_import)
+        part = ModelProto(
+            domain=self._head.domain, ir_version=self._head.ir_version, opset_import=self._head.opset_import
+        )
         graph = part.graph
         graph.name = self._head.graph.name
         graph.input.extend(self._inputs[name] for name in lacks & self._inputs.keys())

@@ -12,15 +12,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-import onnx.shape_inference
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
 
-from onnx_convert.analysis import bindings, corrections
+from onnx_convert.analysis import bindings, corrections, onnx_inference
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.analysis.propagation import Elements, Vector, dims_of
 from onnx_convert.model.graphs import captured, subgraphs
 from onnx_convert.spec import opsets
-from onnx_convert.spec.types import MADE_UP, is_vaguer, type_of_elements
+from onnx_convert.spec.types import MADE_UP, has_shape, is_vaguer, type_of_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -57,7 +56,7 @@ def concerned(operators: Collection[tuple[str, str]], *imports: Mapping[str, int
 def settle(model: ModelProto, found: GraphProto | None, infer: Callable[[bytes], GraphProto]) -> Settled:
     """Returns what is known of a view, which is spent. `found` is what inference says of it as it is, None if it fails;
     `infer` is asked for the rest, and what it raises is passed on."""
-    desk, raw = _Desk(model), found
+    desk, raw = _Desk(model, found), found
     if found is None:
         desk.cut_all()
         found = infer(model.SerializeToString())
@@ -141,12 +140,14 @@ class _Frame:
 
 def _alone(frame: _Frame, model: ModelProto) -> list[ValueInfoProto]:
     """What inference finds of a graph that stands alone, but for what it captures."""
-    alone = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import, graph=frame.graph)
+    alone = ModelProto(
+        domain=model.domain, ir_version=model.ir_version, opset_import=model.opset_import, graph=frame.graph
+    )
     for name in sorted(captured(frame.graph)):
         kind = frame.parent.type_of(name) if frame.parent is not None else None
         alone.graph.input.append(ValueInfoProto(name=name, type=kind))
     try:
-        found = onnx.shape_inference.infer_shapes(alone, strict_mode=False, data_prop=True).graph
+        found = onnx_inference.infer(alone.SerializeToString(), check_type=False, strict=False, data_prop=True)
     except Exception:  # C++ errors come as several unrelated types
         return []
     return [value for values in (found.value_info, found.output) for value in values if value.type.WhichOneof("value")]
@@ -165,6 +166,7 @@ class _Site:
     node: NodeProto  # as it was
     entry: Entry
     cut: bool = False
+    done: bool = False  # nothing more will be found
     said: dict[str, bytes] = field(default_factory=dict)  # what we stated of its outputs
     claimed: dict[str, Dims] = field(default_factory=dict)  # what the model states of them
 
@@ -172,8 +174,9 @@ class _Site:
 class _Desk:
     """The nodes of a view that have to be looked at."""
 
-    def __init__(self, model: ModelProto) -> None:
+    def __init__(self, model: ModelProto, found: GraphProto | None) -> None:
         self.model = model
+        self.found = found
         self.frames: list[_Frame] = []
         self.sites: list[_Site] = []
         self.false: set[str] = set()
@@ -188,6 +191,8 @@ class _Desk:
     def _walk(self, graph: GraphProto, opset: int, parent: _Frame | None, place: tuple[int, int, int]) -> _Frame:
         frame = _Frame(graph, opset, parent, place)
         self.frames.append(frame)
+        if self.found is not None:
+            frame.look_at(self.found)
         entries: dict[tuple[str, str], tuple[Entry | None, bool]] = {}
         for index, node in enumerate(graph.node):
             operator = node.domain, node.op_type
@@ -200,7 +205,7 @@ class _Desk:
                 if not opsets.is_known(domain):
                     self.is_foreign = frame.is_foreign = True
             entry, holds = entries[operator]
-            if entry is not None and (not entry.wrong or entry.may_be_wrong(node)):
+            if entry is not None and (entry.may_be_wrong(node) if entry.wrong else self._is_vague(frame, node)):
                 self.sites.append(_Site(frame, index, node, entry))
             if holds:
                 unknown = not opsets.is_known(opsets.canonical_domain(node.domain))
@@ -208,6 +213,14 @@ class _Desk:
                     child = self._walk(inner, opset, frame, (index, attribute, position))
                     child.is_alone = unknown
         return frame
+
+    def _is_vague(self, frame: _Frame, node: NodeProto) -> bool:
+        """Whether more might be said of a node's outputs than was found, or what is stated of them might be false."""
+        if self.found is None:
+            return True
+        return any(
+            name and (frame.stated(name) is not None or not has_shape(frame.type_of(name))) for name in node.output
+        )
 
     def _cut_in_function(self, nodes: Iterable[NodeProto], function: object) -> None:
         """Cuts what may be wrong in a function, of which each call has its own types: there it is unknown."""
@@ -229,6 +242,9 @@ class _Desk:
         for site in self.sites:
             if site.entry.wrong:
                 self._cut(site)
+            if site.entry.elements:
+                dtype = next(attribute.i for attribute in site.node.attribute if attribute.name == "to")
+                self._state(site, site.node.output[0], TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype)))
 
     def give_up(self, found: GraphProto) -> bool:
         """Cuts what is still not settled, without saying anything of its outputs; whether there was anything."""
@@ -272,12 +288,16 @@ class _Desk:
     def _revise(self, site: _Site, *, dry: bool = False) -> bool:
         frame, node, entry = site.frame, site.node, site.entry
         kinds = [frame.type_of(name) if name else None for name in node.output]
-        names = zip(node.output, kinds, strict=True)
-        if not entry.wrong and all(_is_full(kind) and frame.stated(name) is None for name, kind in names):
+        if site.done:
             return False
         call = corrections.call_of(node, frame.opset, frame.type_of, frame.elements.of)
         shapes = corrections.shapes_of(entry, call)
-        if entry.wrong and not site.cut:
+        if entry.elements and not site.cut:
+            if not _may_be_a_shape(frame.type_of(node.input[0])):
+                return False
+            if not dry:
+                self._cut(site)
+        elif entry.wrong and not site.cut:
             used = {size for name in node.input if name for size in dims_of(frame.type_of(name)) or ()}
             for kind, true in zip(kinds, shapes, strict=True):
                 dims = dims_of(kind)
@@ -291,6 +311,7 @@ class _Desk:
         for index, (name, kind, true) in enumerate(zip(node.output, kinds, shapes, strict=True)):
             if name and self._tell(site, index, kind, true, dry=dry):
                 changed = True
+        site.done = not entry.wrong and None not in shapes  # its rank is all that matters
         return changed
 
     def _tell(self, site: _Site, index: int, kind: TypeProto | None, true: Dims, *, dry: bool) -> bool:
@@ -349,12 +370,11 @@ def _import_cut(imports: object) -> None:
         imports.add(domain=CUT, version=1)  # type: ignore[attr-defined]
 
 
-def _is_full(kind: TypeProto | None) -> bool:
-    """Whether each dimension is a number or a symbol of the model's own."""
+def _may_be_a_shape(kind: TypeProto | None) -> bool:
+    """Whether inference may know elements of a value of that type."""
     dims = dims_of(kind)
-    return dims is not None and all(
-        isinstance(size, int) or (size is not None and not size.startswith(MADE_UP)) for size in dims
-    )
+    integers = kind is None or kind.tensor_type.elem_type in (0, TensorProto.INT32, TensorProto.INT64)
+    return integers and (dims is None or len(dims) < 2)
 
 
 def _contradicts(stated: Dims, true: Dims) -> bool:

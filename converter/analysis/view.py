@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
-from onnx_convert.model import tensors
+from onnx_convert.analysis.onnx_inference import HEAVY, LARGE
+from onnx_convert.model import tensor_validation, tensors
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.model.node_list import pack
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     Body = GraphProto | FunctionProto
 
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
+_MANY: Final = 1 << 22  # elements of a weight, which seldom becomes a list
+_ENDS: Final = 2**31 - 1  # this number and larger ones are ends of slices
 LIFTED: Final = "onnx_convert.analysis.view.{}"
 _GRAPH: Final = ModelProto.DESCRIPTOR.fields_by_name["graph"].number << 3 | BYTES
 
@@ -53,6 +56,8 @@ class _Builder:
     def __init__(self, read: Callable[[TensorProto], TensorProto]) -> None:
         self.read = read
         self.lifted: list[ValueInfoProto] = []
+        self.is_heavy = False  # see `onnx_inference.HEAVY`
+        self.forgets = False  # whether a stated type may have a dimension below 0
         self.overridable = False  # whether an initializer that is also an input is only a default (IR version 4 and up)
         self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
 
@@ -79,6 +84,10 @@ class _Builder:
             for index in reversed(range(len(target.input))):
                 if target.input[index].name in patch.dropped:
                     del target.input[index]
+        if self.forgets:
+            for values in (target.input, target.output, target.value_info):
+                for value in values:
+                    tensor_validation.forget_negatives(value.type)
         if not main:
             self.nodes(target, source, patch)
 
@@ -103,11 +112,17 @@ class _Builder:
 
     def _small(self, tensor: TensorProto) -> TensorProto | None:
         """The tensor with its elements if they are few, None if it has to be stood in for."""
-        if tensors.elements(tensor) >= SMALL:
+        count = tensors.elements(tensor)
+        if count >= SMALL:
+            self.is_heavy |= count >= _MANY
             return None
         if tensor.data_location == TensorProto.EXTERNAL:
             tensor = self.read(tensor)
-        return None if tensor.data_location == TensorProto.EXTERNAL else tensor
+        if tensor.data_location == TensorProto.EXTERNAL:
+            return None
+        if tensor.data_type == TensorProto.INT64 and not self.is_heavy:
+            self.is_heavy = max(map(int, tensors.elements_of(tensor).ravel()), default=0) in range(LARGE, _ENDS)
+        return tensor
 
     def _initializer(self, target: GraphProto, name: str, dtype: int, dims: Iterable[int], *, main: bool) -> None:
         if main:
@@ -199,6 +214,29 @@ def _import(view: ModelProto | FunctionProto, source: ModelProto | FunctionProto
         view.opset_import.add(domain=opsets.canonical_domain(entry.domain), version=entry.version)
 
 
+_FRAGILE: Final = frozenset(
+    (("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "DictVectorizer"), ("ai.onnx.ml", "LabelEncoder"))
+)
+"""Operators whose inference dies where an input has no type, not even an empty one."""
+
+
+def shield(graph: GraphProto) -> None:
+    """States an empty type of each input of such an operator that has none."""
+    values = [value for held in (graph.input, graph.output, graph.value_info) for value in held]
+    known = {value.name for value in values} | {tensor.name for tensor in graph.initializer}
+    for node in graph.node:
+        for _, _, inner in subgraphs(node):
+            shield(inner)
+        if (opsets.canonical_domain(node.domain), node.op_type) not in _FRAGILE:
+            continue
+        for value in values:
+            if value.name in node.input and not value.HasField("type"):
+                value.type.SetInParent()
+        for name in set(node.input) - known:
+            graph.value_info.append(ValueInfoProto(name=name, type=TypeProto()))
+            known.add(name)
+
+
 def typed(name: str, dtype: int, dims: Iterable[int]) -> ValueInfoProto:
     """A value of a known tensor type."""
     return helper.make_tensor_value_info(name, dtype, list(dims))
@@ -226,21 +264,25 @@ def with_nodes(head: ModelProto, *nodes: bytes) -> bytes:
 def of_source(source: SourceModel) -> View:
     """Returns the view of a model as it is."""
     index, graph = source.index, source.proto.graph
-    head = _head(source, None, simple=index.simple)
-    return View(head, pack(graph, index.chunks), index.chunks) if index.simple else View(head)
+    simple = index.simple and _FRAGILE.isdisjoint(index.operators)
+    head = _head(source, None, simple=simple)
+    return View(head, pack(graph, index.chunks), index.chunks) if simple else View(head)
 
 
 def of_result(source: SourceModel, patch: ModelPatch) -> View:
     """Returns the view of a model as it will be after a patch."""
-    head = _head(source, patch, simple=patch.simple)
+    simple = patch.simple and _FRAGILE.isdisjoint(source.index.operators)
+    head = _head(source, patch, simple=simple)
     nodes = patch.graph.nodes
-    return View(head, nodes.packed(), nodes.chunks) if patch.simple else View(head)
+    return View(head, nodes.packed(), nodes.chunks) if simple else View(head)
 
 
 def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> ModelProto:
     """Returns a view's message, of a main graph without nodes if these are simple."""
     model = source.proto
     builder = _Builder(source.elements)
+    builder.is_heavy = source.index.largest >= LARGE
+    builder.forgets = source.index.has_negative_sizes
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=patch.ir_version if patch else model.ir_version or 3)
     _import(view, model)
@@ -249,6 +291,8 @@ def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> Mod
     if not simple:
         builder.nodes(view.graph, model.graph, graph)
     view.graph.input.extend(builder.lifted)
+    if not simple:
+        shield(view.graph)
     patches = {id(item.graph): item for item in patch.functions} if patch else {}
     for function in model.functions:
         if patch and function_key(function) in patch.removed_functions:
@@ -260,6 +304,8 @@ def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> Mod
             stamp(target, patch.opsets, body)
     if patch:
         stamp(view, patch.opsets, patch.graph)
+    if builder.is_heavy:
+        view.domain = HEAVY
     if not view.opset_import:
         view.opset_import.add(domain="", version=1)  # IR versions 1 and 2 have no imports
     return view
@@ -269,6 +315,8 @@ def function_body(source: SourceModel, function: FunctionProto, inputs: Mapping[
     """Returns the body of a function as the main graph of a view, given what is known of its inputs."""
     model = source.proto
     builder = _Builder(source.elements)
+    builder.is_heavy = source.index.largest >= LARGE
+    builder.forgets = source.index.has_negative_sizes
     view = ModelProto(ir_version=max(model.ir_version, 8))
     _import(view, function)
     graph = view.graph
@@ -281,4 +329,7 @@ def function_body(source: SourceModel, function: FunctionProto, inputs: Mapping[
     for other in model.functions:
         if other is not function:
             builder.function(view.functions.add(), other, None)
+    if builder.is_heavy or source.index.largest >= LARGE:
+        view.domain = HEAVY
+    shield(view.graph)
     return view

@@ -51,6 +51,12 @@ def _untyped(attribute: AttributeProto) -> int:
     return int(AttributeProto.AttributeType.Value(kind))
 
 
+def holds_value(attribute: AttributeProto, kind: int) -> bool:
+    """Tells whether an attribute has the field of a type, and no other."""
+    field = _SCALARS.get(kind) or _LISTS.get(kind)
+    return {found.name for found, _ in attribute.ListFields()} - {"name", "doc_string", "type"} == {field}
+
+
 def set_attributes(node: NodeProto, attributes: dict[str, Any], opset: int) -> None:
     """Appends attributes to a node, typed as the operator's schema at an opset says; None is left out."""
     if not attributes:

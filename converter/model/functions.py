@@ -12,7 +12,7 @@ from onnx_convert.spec import opsets
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from onnx import FunctionProto, NodeProto
+    from onnx import FunctionProto, GraphProto, NodeProto
 
 
 FunctionKey = tuple[str, str, str]  # domain, name, overload
@@ -32,19 +32,30 @@ def callees_first(functions: Mapping[FunctionKey, FunctionProto]) -> list[Functi
     """The functions in an order in which each comes after those that it calls; InvalidModelError for a recursion."""
     order: dict[FunctionKey, None] = {}
     entered: set[FunctionKey] = set()
-
-    def visit(key: FunctionKey) -> None:
-        if key in entered:
-            if key not in order:
-                raise InvalidModelError(f"function {key[1]} calls itself")
-            return
-        entered.add(key)
-        for node in every_node(functions[key]):
-            callee = key_of(node)
-            if callee in functions:
-                visit(callee)
-        order[key] = None
-
-    for key in functions:
-        visit(key)
+    calls = {key: _callees(function, functions) for key, function in functions.items()}
+    for first in functions:
+        path = [first] if first not in order else []
+        while path:
+            key = path[-1]
+            entered.add(key)
+            ahead = next((callee for callee in calls[key] if callee not in order), None)
+            if ahead is None:
+                order[path.pop()] = None
+            elif ahead in entered:
+                raise InvalidModelError(f"function {ahead[1]} calls itself")
+            else:
+                path.append(ahead)
     return list(order)
+
+
+def _callees(function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, None]:
+    called = (key_of(node) for node in every_node(function))
+    return dict.fromkeys(key for key in called if key in functions)
+
+
+def nodes_with_calls_expanded(body: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> int:
+    """Returns how many nodes a graph stands for if every call is expanded, calls in functions too."""
+    counts: dict[FunctionKey, int] = {}
+    for key in callees_first(functions):
+        counts[key] = sum(counts.get(key_of(node), 1) for node in every_node(functions[key]))
+    return sum(counts.get(key_of(node), 1) for node in every_node(body))

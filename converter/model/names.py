@@ -16,13 +16,16 @@ class Names:
     def __init__(self, taken: AbstractSet[str]) -> None:
         self._taken = taken
         self._new: set[str] = set()
+        self._numbers: dict[str, int] = {}  # the last one that was tried, by the name that was wanted
 
     def fresh(self, wanted: str) -> str:
         """`wanted`, or `wanted_1`, `wanted_2` ... if it is taken."""
-        name, number = wanted, 0
+        name, number = wanted, self._numbers.get(wanted, 0)
         while name in self._taken or name in self._new:
             number += 1
             name = f"{wanted}_{number}"
+        if number:
+            self._numbers[wanted] = number
         self._new.add(name)
         return name
 

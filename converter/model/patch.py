@@ -10,16 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import SparseTensorProto
+from onnx import GraphProto, SparseTensorProto, ValueInfoProto
 
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.spec import opsets
+from onnx_convert.spec.types import tensor_type
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
+    from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.model.node_list import NodeList
@@ -128,7 +129,7 @@ class ModelPatch:
         return (self.graph, *self.functions, *self.training)
 
     def count(self) -> int:
-        """The number of nodes afterwards, subgraphs and functions included."""
+        """Returns the number of nodes afterwards, subgraphs and functions included."""
         patches = [patch for body in self.bodies for patch in body.walk()]
         return sum(len(patch.nodes) + (0 if self.simple else _nested(patch)) for patch in patches)
 
@@ -138,15 +139,20 @@ class ModelPatch:
         return bool(self.removed_functions) or any(patch.any_change for patch in self.bodies)
 
 
-def _without_statements(patch: GraphPatch) -> GraphPatch:
-    """Returns the patch of a graph and those nested in it without what the source states of inner values."""
+def _without_statements(patch: GraphPatch, *, nested: bool = False) -> GraphPatch:
+    """Returns the patch of a graph and those nested in it without what the source states of inner values, and of the
+    sizes of outputs of nested graphs."""
     stated = {value.name for value in getattr(patch.graph, "value_info", ())}
-    children = [_without_statements(child) for child in patch.children]
-    return replace(patch, children=children, stale_value_info=patch.stale_value_info | stated)
+    children = [_without_statements(child, nested=True) for child in patch.children]
+    refined = list(patch.refined)
+    for value in patch.graph.output if nested and isinstance(patch.graph, GraphProto) else ():
+        if value.type.tensor_type.HasField("shape"):
+            refined.append(ValueInfoProto(name=value.name, type=tensor_type(value.type.tensor_type.elem_type)))
+    return replace(patch, children=children, refined=refined, stale_value_info=patch.stale_value_info | stated)
 
 
 def _nested(patch: GraphPatch) -> int:
-    """The nodes in subgraphs that have no patch of their own: those of new nodes."""
+    """Returns the number of nodes in subgraphs that have no patch of their own: those of new nodes."""
     known = {id(child.graph) for child in patch.children}
     graphs = [graph for node in patch.nodes.holders() for _, _, graph in subgraphs(node)]
     return sum(_size(graph) for graph in graphs if id(graph) not in known)

@@ -41,12 +41,17 @@ class SourceModel:
     @cached_property
     def index(self) -> ModelIndex:
         """What the model consists of, found by one walk over all nodes."""
-        return examine(self.proto, self.name)
+        return examine(self.proto, self.name, self.payload)
 
     @cached_property
     def functions(self) -> dict[FunctionKey, FunctionProto]:
         """The model-local functions."""
         return {function_key(function): function for function in self.proto.functions}
+
+    def payload(self, tensor: TensorProto) -> int | None:  # noqa: ARG002 - a file knows
+        """Returns how many bytes of raw data a tensor has in the file it comes from: None if it holds what it has, -1
+        if they are not raw."""
+        return None
 
     @cached_property
     def foreign(self) -> dict[str, Counter[str]]:

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from onnx import GraphProto
 
 from onnx_convert.errors import InvalidModelError
+from onnx_convert.model import tensor_validation
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import name_of, subgraphs
 from onnx_convert.model.node_list import CHUNK, Chunk
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from onnx import FunctionProto, ModelProto, NodeProto
+    from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
     Body = GraphProto | FunctionProto
 
@@ -30,6 +31,8 @@ class ModelIndex:
 
     def __init__(self) -> None:
         self.nodes = 0
+        self.has_negative_sizes = False  # in stated types
+        self.largest = 0  # elements of a value whose sizes are stated
         self.operators: set[tuple[str, str]] = set()
         self.names: set[str] = set()
         self.graphs: list[GraphProto] = []
@@ -41,8 +44,10 @@ class ModelIndex:
         return all(opsets.is_simple(operator, domain) for domain, operator in self.operators)
 
 
-def examine(model: ModelProto, where: str) -> ModelIndex:
-    """Goes through all nodes once. InvalidModelError names what is wrong."""
+def examine(model: ModelProto, where: str, payload: Callable[[TensorProto], int | None] = lambda _: None) -> ModelIndex:
+    """Goes through all nodes once. InvalidModelError names what is wrong. `payload` tells the bytes of raw data that a
+    tensor has elsewhere, None if it has none there, -1 if their number is not known."""
+    _check_names(model, where)
     model_index = ModelIndex()
     imports = _imports(model) or {opsets.AI_ONNX}  # IR versions 1 and 2 have none
     made = _body(model.graph, (), imports, model_index, where, "")
@@ -56,7 +61,46 @@ def examine(model: ModelProto, where: str) -> ModelIndex:
         defined.add(function_key(function))
         _body(function, (), _imports(function), model_index, where, f"function {function.name}/")
     _read(model, model_index, where)
+    for graph in model_index.graphs:
+        _check_tensors(graph, where, payload)
+        _check_statements(graph, where, model_index)
+    for function in model.functions:
+        _check_statements(function, where, model_index)
     return model_index
+
+
+def _check_names(model: ModelProto, where: str) -> None:
+    """Raises for a name of a function that is no text, before anybody looks one up."""
+    for function in model.functions:
+        for name in (function.name, function.domain, *function.input, *function.output):
+            if not isinstance(name, str):
+                raise InvalidModelError(f"the name {name!r} is not UTF-8", where=where)
+
+
+def _check_tensors(graph: GraphProto, where: str, payload: Callable[[TensorProto], int | None]) -> None:
+    for tensor in graph.initializer:
+        if wrong := tensor_validation.fault(tensor, payload(tensor)):
+            raise InvalidModelError(f"tensor {tensor.name!r}: {wrong}", where=where)
+    for sparse in graph.sparse_initializer:
+        if wrong := tensor_validation.sparse_fault(sparse):
+            raise InvalidModelError(f"sparse tensor {sparse.values.name!r}: {wrong}", where=where)
+
+
+def _check_statements(body: Body, where: str, model_index: ModelIndex) -> None:
+    """Raises for a stated type that cannot be. One that is merely wrong is a claim that is not believed."""
+    held = (body.input, body.output, body.value_info) if isinstance(body, GraphProto) else (_stated(body),)
+    for values in held:
+        for value in values:
+            kind = value.type
+            if wrong := tensor_validation.type_fault(kind):
+                raise InvalidModelError(f"the stated type of {value.name!r} cannot be: {wrong}", where=where)
+            if tensor_validation.has_negative(kind):
+                model_index.has_negative_sizes = True
+            model_index.largest = max(model_index.largest, tensor_validation.stated_count(kind))
+
+
+def _stated(function: FunctionProto) -> Iterable[Any]:
+    return getattr(function, "value_info", ())  # functions have none in older releases of onnx
 
 
 def _read(model: ModelProto, model_index: ModelIndex, where: str) -> None:
@@ -89,7 +133,7 @@ def _given(body: Body) -> list[str]:
     return names
 
 
-def _body(
+def _body(  # noqa: PLR0915 - one walk over all nodes
     body: Body, outer: tuple[set[str], ...], imports: set[str], model_index: ModelIndex, where: str, path: str
 ) -> set[str]:
     """The names that a body makes."""
@@ -113,6 +157,10 @@ def _body(
         names.add(node.name)
         operator = node.domain, node.op_type
         if operator not in holds:
+            if not all(isinstance(name, str) for name in operator):
+                raise InvalidModelError(f"{path}the name {operator!r} of an operator is not UTF-8", where=where)
+            if not node.op_type:
+                raise InvalidModelError(f"{path}node {name_of(node)!r} has no operator", where=where)
             domain = opsets.canonical_domain(node.domain)
             if domain not in imports:
                 raise InvalidModelError(f"{path}{_shown(node)}: {opsets.shown(domain)} is not imported", where=where)

@@ -145,6 +145,8 @@ def records(source: Source, start: int, stop: int) -> Iterator[tuple[int, int, i
             index += 1
             if tag > 127:
                 tag, index = read_varint(buffer, index - 1)
+            if tag < 8:
+                raise WireError("a field without a number")
             wire = tag & 7
             if wire == BYTES:
                 size = buffer[index]

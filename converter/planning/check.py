@@ -39,7 +39,25 @@ _LEFT_OUT: Final = "the stated type of {!r} contradicts the model and is left ou
 
 
 def check(source: SourceModel, plan: Plan) -> Findings:
-    """Returns what has to be added to a plan. InternalError if its result is not valid although the source is."""
+    """Returns what has to be added to a plan. InternalError if its result is not valid although the source is,
+    InvalidModelError if the source is not."""
+    try:
+        return _check(source, plan)
+    except InternalError as error:
+        raise blamed(source, error) from error
+
+
+def blamed(source: SourceModel, error: Exception) -> Exception:
+    """Returns the error that a fault of a conversion is: the model's if onnx's own full check finds any in it, else
+    the same."""
+    node, faults = getattr(error, "node", ""), faults_of(source)
+    if not faults:
+        return error
+    said = f"node {node!r}: the model" if node else ""
+    return InvalidModelError(f"{said} does not pass onnx's own check: {faults[0]}".strip(), where=source.name)
+
+
+def _check(source: SourceModel, plan: Plan) -> Findings:
     checking = _Checking(source, plan)
     found, settled = checking.judged()
     if found:
@@ -52,6 +70,11 @@ def check(source: SourceModel, plan: Plan) -> Findings:
         if plan.known is not None:
             checking.compare(settled, plan.known)
     return checking.findings
+
+
+def faults_of(source: SourceModel) -> list[str]:
+    """Returns what onnx's own full check finds wrong with a source, one line a fault."""
+    return find(view.of_source(source))[0]
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
@@ -120,11 +143,14 @@ class _Checking:
                     return [f"the type of {name!r} has changed"], settled
             self.retract(false, settled.graph)
             left, settled = self.judged()
-            if settled is None and any(graph.value_info for graph in source.index.graphs):
+            if settled is None and _has_statements(source):
                 warning = f"stated types contradict the model and are left out: {left[0]}"
                 self.findings = self.findings._replace(bare=True)
                 self._warn([warning])
                 left, settled = self.judged()
+        faults, _ = _settle(claims.without(view.of_source(source).serialised()), None)  # whatever is claimed
+        if faults and not any(_same_as_before(finding, faults) for finding in left):
+            raise InvalidModelError(f"does not pass onnx's own check: {faults[0]}", where=source.name)
         ours = []
         for finding in left:
             if _same_as_before(finding, before):
@@ -225,3 +251,10 @@ def _same_as_before(finding: str, before: list[str]) -> bool:
     """Findings are compared without numbers, since versions and counts appear in their texts."""
     plain = re.sub(r"\d+", "#", finding)
     return any(re.sub(r"\d+", "#", other) == plain for other in before)
+
+
+def _has_statements(source: SourceModel) -> bool:
+    """Returns whether a model states types of inner values, or sizes of the outputs of nested graphs."""
+    nested = [graph for graph in source.index.graphs if graph is not source.proto.graph]
+    sizes = (value.type.tensor_type.HasField("shape") for graph in nested for value in graph.output)
+    return any(graph.value_info for graph in source.index.graphs) or any(sizes)

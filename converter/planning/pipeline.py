@@ -17,7 +17,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 from onnx_convert.target.resolve import resolve, unused_excess
 from onnx_convert.target.runtimes import nodes_text
-from onnx_convert.validation import stamp
+from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
     from onnx_convert.model.patch import ModelPatch
@@ -34,7 +34,7 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
     Raises RefusedError if there is no way, InvalidModelError, UsageError, and InternalError if a rewrite does not hold.
     """
     target = resolve(source, request)
-    stamp.judge(source.proto, source.name)
+    validate(source)
     outcome = plan(source, target, request.options)
     if target.runtime is not None:
         outcome = _for_runtime(source, request, target, outcome)

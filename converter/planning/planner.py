@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from onnx_convert.analysis import inference
 from onnx_convert.analysis.facts import Facts
-from onnx_convert.errors import InternalError, InvalidModelError
-from onnx_convert.model.functions import callees_first
-from onnx_convert.model.graphs import names_in_use
+from onnx_convert.errors import InvalidModelError
+from onnx_convert.model.functions import callees_first, key_of, nodes_with_calls_expanded
+from onnx_convert.model.graphs import name_of, names_in_use
 from onnx_convert.model.names import Names
-from onnx_convert.model.patch import ModelPatch
-from onnx_convert.planning import call_sites, dead_constants
+from onnx_convert.model.node_list import NodeList
+from onnx_convert.model.patch import GraphPatch, ModelPatch
+from onnx_convert.planning import call_sites, check, dead_constants
 from onnx_convert.planning.plan import Plan
 from onnx_convert.report import Refusal
 from onnx_convert.rewrite.context import Session
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto, TypeProto
 
     from onnx_convert.model.functions import FunctionKey
-    from onnx_convert.model.patch import GraphPatch
     from onnx_convert.model.source import SourceModel
     from onnx_convert.options import Options
     from onnx_convert.report import Step
@@ -35,19 +35,46 @@ if TYPE_CHECKING:
     from onnx_convert.target.resolve import Target
 
 
+MOST_NODES: Final = 200_000
+"""Nodes that the calls of functions may stand for."""
+
+
 def plan(source: SourceModel, target: Target, options: Options) -> Plan:
     """Returns the plan that brings a model to a target; where nodes are refused it leaves them as they are.
 
     Raises InvalidModelError if an adapter stumbles over a model that onnx itself finds wrong.
     """
+    if source.functions and (too_large := _refused_for_size(source)) is not None:
+        return too_large
     planner = _Planner(source, target, options)
     try:
         return planner.plan()
-    except InternalError as error:
-        if planner.faults:
-            why = inference.lines_of(planner.faults[0])[0]
-            raise InvalidModelError(f"does not pass onnx's own check: {why}", where=source.name) from error
+    except InvalidModelError:
         raise
+    except Exception as error:  # an adapter may take what the schemas demand for granted
+        node = getattr(error, "node", "")
+        if isinstance(error.__cause__ or error, MemoryError):
+            return _refused(source, f"what replaces it ({node or 'a node'}) is too large for the memory", "")
+        raise check.blamed(source, error) from error
+
+
+def _refused_for_size(source: SourceModel) -> Plan | None:
+    """Returns a refusal if the calls of functions stand for more nodes than anybody can go through, onnx included."""
+    graph = source.proto.graph
+    count = nodes_with_calls_expanded(graph, source.functions)
+    if count <= MOST_NODES + source.index.nodes:
+        return None
+    call = next(node for node in graph.node if key_of(node) in source.functions)
+    reason = f"the calls of functions, expanded, are too large: {count if count < 10**12 else 'more than 10^12'} nodes"
+    return _refused(source, reason, "call functions less often", call)
+
+
+def _refused(source: SourceModel, reason: str, remedy: str, node: NodeProto | None = None) -> Plan:
+    """Returns a plan that changes nothing, and says why."""
+    graph = source.proto.graph
+    node = node if node is not None else graph.node[0]
+    refusal = Refusal(node.op_type, node.domain, name_of(node), 0, opsets.DOWN, reason, remedy)
+    return Plan(ModelPatch(GraphPatch(graph, NodeList(graph))), Counter(), [refusal])
 
 
 class _Planner:

@@ -18,7 +18,7 @@ from onnx_convert.planning.remedies import way_around
 from onnx_convert.spec import opsets
 from onnx_convert.storage import tensor_data
 from onnx_convert.target import runtimes
-from onnx_convert.validation import stamp
+from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,8 +76,7 @@ class Description:
 def describe(source: SourceModel, request: Request) -> Description:
     """Describes a model, and how far it can be brought with what the request allows."""
     model, reach = source.proto, Reach(source, request)
-    source.index  # noqa: B018 - raises for a model that makes no sense
-    stamp.judge(model, source.name)
+    validate(source)
     told = Description(source=source.name, ir_version=model.ir_version)
     told.producer = f"{model.producer_name} {model.producer_version}".strip()
     told.opsets = source.imports.shown

@@ -28,7 +28,7 @@ from onnx_convert.model.attributes import attribute, set_attributes
 from onnx_convert.model.graphs import copy_own, used_names
 from onnx_convert.model.tensors import elements_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT
-from onnx_convert.rewrite.node import Node, Value
+from onnx_convert.rewrite.node import LARGEST, Node, Value
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import type_of_elements
 
@@ -45,6 +45,8 @@ Constant = tuple[numpy.ndarray[Any, Any], int]  # elements and their dtype
 
 # Below opset 9 a Constant makes only these.
 _FLOATS: Final = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE)
+
+_MOST_NODES: Final = 10_000  # that one rewrite writes
 
 # What numpy converts as Cast does: float8 and its like saturate.
 _NUMBERS: Final = frozenset(
@@ -75,7 +77,7 @@ class Emitter:
     # ---- writing nodes
 
     def __getattr__(self, operator: str) -> Callable[..., Value]:
-        """`op.Relu(x, ...)`: a node of an operator of ai.onnx with one output, attributes as keywords."""
+        """Returns what writes a node of ai.onnx with one output: `op.Relu(x, ...)`, attributes as keywords."""
         if not operator[:1].isupper():
             raise AttributeError(operator)
 
@@ -92,8 +94,10 @@ class Emitter:
     def node(
         self, operator: str, *inputs: Value | None, outputs: int = 1, at: int = 0, domain: str = "", **attributes: Any
     ) -> tuple[Value, ...]:
-        """A node with any number of outputs, written for opset `at` if it is given. Attributes that are None are left
-        out."""
+        """Writes a node and returns the values of its outputs, of which it may have any number.
+
+        It is written for opset `at` if that is given. Attributes that are None are left out.
+        """
         opset = at or (self._ai_onnx if domain == opsets.AI_ONNX else self._opset)
         base = f"{self._base}/{operator}"
         fresh = self.draft.fresh
@@ -115,10 +119,10 @@ class Emitter:
         outputs: int = 0,
         **attributes: Any,
     ) -> Value:
-        """The node itself, a version on: with other inputs if any are given, without the attributes in `drop`, with
-        the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
+        """Writes the node itself, a version on: with other inputs if any are given, without the attributes in `drop`,
+        with the given ones set (None: dropped). `operator` renames it, `outputs` changes how many outputs it has.
 
-        The value of its first output, which stands for all of them when an adapter returns it.
+        Returns the value of its first output, which stands for all of them when an adapter returns it.
         """
         return self.sames(*inputs, drop=drop, operator=operator, outputs=outputs, **attributes)[0]
 
@@ -130,7 +134,7 @@ class Emitter:
         outputs: int = 0,
         **attributes: Any,
     ) -> tuple[Value, ...]:
-        """Like `same`; the values of all outputs."""
+        """Does as `same` does, and returns the values of all outputs."""
         old = self.subject.proto
         new = NodeProto()
         new.CopyFrom(old)
@@ -157,8 +161,8 @@ class Emitter:
         return self._record(new, self._opset)
 
     def call(self, function: FunctionProto | Any, *inputs: Value | None, **attributes: Any) -> Any:
-        """The nodes of a function, each at the opset that the function imports: a FunctionProto, or an ONNX Script
-        function. One value, or a tuple if the function has several outputs.
+        """Writes the nodes of a function, a FunctionProto or one of ONNX Script, each at the opset that the function
+        imports. Returns one value, or a tuple if the function has several outputs.
 
         Its constants are written as `const` does, in the dtype of the value that a CastLike names if that is known.
         """
@@ -193,7 +197,7 @@ class Emitter:
         return values[0] if len(values) == 1 else values
 
     def _constant_of(self, node: NodeProto, known: dict[str, Constant]) -> Constant | None:
-        """What a node of a function stands for if it is a constant, or brings one to a dtype that is known."""
+        """Returns elements and dtype of a node if it is a constant, or brings one to a dtype that is known."""
         if node.op_type == "Constant":
             tensor = tensors.tensor_of(node)
             if tensor is None or tensor.data_type not in _NUMBERS:
@@ -209,11 +213,13 @@ class Emitter:
         with numpy.errstate(all="ignore"):
             return known[node.input[0]][0].astype(helper.tensor_dtype_to_np_dtype(dtype)), dtype
 
-    def graph(self, name: str, inputs: Sequence[TypeProto | int], build: Callable[..., Sequence[Value]]) -> GraphProto:
-        """A subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an emitter of its
-        own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
+    def graph(
+        self, name: str, inputs: Sequence[TypeProto | int | None], build: Callable[..., Sequence[Value]]
+    ) -> GraphProto:
+        """Returns a subgraph for an attribute of Loop, If or Scan. `build(op, *inputs)` writes its nodes with an
+        emitter of its own, for the adapter's opset, and returns its outputs; values of the graph around may be used.
 
-        An input is given as its type; a number is the dtype of a scalar.
+        An input is given as its type, None if it is not known; a number is the dtype of a scalar.
         """
         graph = GraphProto(name=f"{self._base}/{name}")
         inner = self.draft.inner({**self.draft.imports, opsets.AI_ONNX: self._ai_onnx})
@@ -243,16 +249,22 @@ class Emitter:
         if opsets.canonical_domain(new.domain) == opsets.AI_ONNX and opsets.schema_at(new.op_type, opset) is None:
             raise InternalError(f"there is no {new.op_type} at opset {opset}")
         self.emitted.append((new, opset))
+        if len(self.emitted) > _MOST_NODES:
+            self.subject.refuse(f"what replaces it is too large: more than {_MOST_NODES} nodes")
         self.draft.write(new, opset)
         return tuple(Value(name, self.draft) for name in new.output)
 
     # ---- constants
 
     def const(self, elements: Any, dtype: int = TensorProto.INT64) -> Value:
-        """A constant tensor: elements as numbers, nested lists or an array, and their TensorProto.DataType.
+        """Returns a constant tensor of elements, as numbers, nested lists or an array, and their TensorProto.DataType.
 
         Equal constants of a graph are one initializer; in a function body, which has none, a Constant node.
         """
+        if isinstance(elements, range | list):
+            self.subject.limit(len(elements))
+        elif isinstance(elements, numpy.ndarray):
+            self.subject.limit(elements.size, most=LARGEST)
         array = numpy.asarray(elements, dtype=helper.tensor_dtype_to_np_dtype(dtype))
         if dtype == TensorProto.BFLOAT16 and array.dtype == numpy.float32:  # as onnx holds it in numpy before 1.19
             return self.at(max(self._ai_onnx, 13)).Cast(self.const(array, TensorProto.FLOAT), to=dtype)
@@ -265,7 +277,7 @@ class Emitter:
         return self.at(max(self._ai_onnx, 6)).Cast(self.node("Constant", value=wide)[0], to=dtype)
 
     def attribute_as_input(self, name: str) -> Value | None:
-        """An INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
+        """Returns an INTS or INT attribute of the node as a constant int64 input, None if the node does not have it.
 
         Inside a function a reference to the function's attribute stays one: Constant holds it (from opset 12).
         """
@@ -315,7 +327,7 @@ class Emitter:
             self.draft.rename(temporary, name)
 
     def fresh(self, wanted: str) -> str:
-        """A name that is nowhere in the model yet, for a graph that the adapter makes itself."""
+        """Returns a name that is nowhere in the model yet, for a graph that the adapter makes itself."""
         return self.draft.fresh(wanted)
 
     # ---- what the rewrite promises
@@ -347,7 +359,7 @@ class At:
         self._opset = opset
 
     def __getattr__(self, operator: str) -> Callable[..., Value]:
-        """A node of an operator of ai.onnx with one output."""
+        """Returns what writes a node of ai.onnx with one output."""
 
         def write(*inputs: Value | None, **attributes: Any) -> Value:
             return self._op.node(operator, *inputs, at=self._opset, **attributes)[0]

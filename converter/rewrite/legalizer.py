@@ -275,7 +275,7 @@ def _located(refuse: Refuse, moving: NodeProto, source: NodeProto, crossing: Cro
 
 
 def _fault(error: Exception, adapter: Adapter, node: NodeProto) -> InternalError:
-    """What an adapter did wrong, and whose it is."""
+    """Returns an error that says what an adapter did wrong, and whose adapter it is."""
     why = error.why if isinstance(error, InternalError) else f"{type(error).__name__}: {error}".rstrip(": ")
     module = adapter.function.__module__
     author = "onnx-convert" if module.startswith("onnx_convert.") else module
@@ -283,8 +283,8 @@ def _fault(error: Exception, adapter: Adapter, node: NodeProto) -> InternalError
 
 
 def _count(node: NodeProto, opset: int) -> None:
-    """InvalidModelError for a node of the model with inputs or outputs that its operator does not have: a rewrite would
-    lose them."""
+    """Raises InvalidModelError for a node of the model with more or fewer inputs or outputs than its operator has: a
+    rewrite would lose them."""
     schema = opsets.schema_at(node.op_type, opset, opsets.canonical_domain(node.domain))
     if schema is None:
         return
@@ -299,7 +299,7 @@ def _count(node: NodeProto, opset: int) -> None:
 
 
 def undecided(node: NodeProto, crossing: Crossing) -> tuple[str, str]:
-    """The reason and the remedy for a node that would cross a boundary for which nobody has written anything."""
+    """Returns the reason and the remedy for a node at a boundary that no adapter and no table decides."""
     versions = opsets.history(node.op_type, opsets.canonical_domain(node.domain))
     if crossing.direction == opsets.DOWN and versions and crossing.boundary == versions[0]:
         return (

@@ -35,8 +35,21 @@ Dim = int | str | None
 Shape = tuple[Dim, ...]
 
 _STATE_TYPE: Final = "state its type in the model's value_info"
+_LESS: Final = "no runtime would be served by that; choose smaller sizes"
 _GIVE_SHAPES: Final = "give the model's inputs shapes"
 _FOLD: Final = "make it a constant (fold constants first), or choose an opset on this side of the boundary"
+
+
+def _graspable(number: Dim) -> Dim:
+    """A dimension as adapters see it: they count through axes, and one of millions counts as unknown."""
+    return None if isinstance(number, int) and number > LONGEST else number
+
+
+LONGEST: Final = 1 << 20
+"""Elements of an axis whose size adapters are told, and of a list that they write."""
+
+LARGEST: Final = 1 << 24
+"""Elements of a constant that adapters write."""
 
 
 class Refuse(Exception):
@@ -98,7 +111,7 @@ class Value:
         known = self.type
         if known is None or not known.HasField("tensor_type") or not known.tensor_type.HasField("shape"):
             return None
-        return tuple(size(dim) for dim in known.tensor_type.shape.dim)
+        return tuple(_graspable(size(dim)) for dim in known.tensor_type.shape.dim)
 
     @property
     def rank(self) -> int | None:
@@ -158,14 +171,14 @@ class Node:
     # ---- inputs and outputs
 
     def input(self, index: int) -> Value:
-        """The value at an input that has to be there."""
+        """Returns the value at an input; a refusal if it is left out."""
         value = self.optional_input(index)
         if value is None:
             self.refuse(f"input {self._formal(index)} is missing", "the model is not valid: add the input")
         return value
 
     def optional_input(self, index: int) -> Value | None:
-        """The value at an input, None if it is left out."""
+        """Returns the value at an input, None if it is left out."""
         names = self.proto.input
         return Value(names[index], self.draft) if index < len(names) and names[index] else None
 
@@ -175,7 +188,7 @@ class Node:
         return [Value(name, self.draft) if name else None for name in self.proto.input]
 
     def output(self, index: int = 0) -> Value:
-        """The value at an output, whose type may be known from the model."""
+        """Returns the value at an output, whose type may be known from the model."""
         return Value(self.proto.output[index], self.draft)
 
     @property
@@ -193,29 +206,29 @@ class Node:
         return self.draft.types_within(self.proto, attribute)
 
     def uses_output(self, index: int) -> bool:
-        """Whether an output is there and named."""
+        """Returns whether an output is there and named."""
         return index < len(self.proto.output) and bool(self.proto.output[index])
 
     def is_read(self, index: int) -> bool:
-        """Whether anybody uses an output. For one that nobody does, an adapter may return None."""
+        """Returns whether an output is used by any node. If not, an adapter may return None for it."""
         return self.uses_output(index) and self.draft.is_read(self.proto.output[index])
 
     # ---- facts that are needed
 
     def rank(self, index: int) -> int:
-        """The rank of an input; a refusal if it is unknown."""
+        """Returns the rank of an input; a refusal if it is unknown."""
         return self._need(self.input(index).rank, index, "rank", _GIVE_SHAPES)
 
     def shape(self, index: int) -> Shape:
-        """The dimensions of an input, of which some may be symbols or unknown; a refusal if the rank is unknown."""
+        """Returns the dimensions of an input, such as (2, "N", None); a refusal if the rank is unknown."""
         return self._need(self.input(index).shape, index, "shape", _GIVE_SHAPES)
 
     def dtype(self, index: int) -> int:
-        """The element type of an input; a refusal if it is unknown."""
+        """Returns the element type of an input, a TensorProto.DataType; a refusal if it is unknown."""
         return self._need(self.input(index).dtype, index, "dtype", _STATE_TYPE)
 
     def constant(self, index: int) -> numpy.ndarray[Any, Any]:
-        """The elements of an input that must be constant; a refusal if they are computed at run time."""
+        """Returns the elements of an input; a refusal if they are computed at run time."""
         value = self.input(index).constant
         if value is None:
             name = self._formal(index)
@@ -249,20 +262,20 @@ class Node:
         return self._attributes.get(name)
 
     def has(self, name: str) -> bool:
-        """Whether the node spells out an attribute."""
+        """Returns whether the node spells out an attribute."""
         return self._find(name) is not None
 
     def refers(self, name: str) -> bool:
-        """Whether an attribute is only a reference to one of the enclosing function."""
+        """Returns whether an attribute is only a reference to one of the enclosing function."""
         attribute = self._find(name)
         return attribute is not None and bool(attribute.ref_attr_name)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """An attribute as the message that the node holds."""
+        """Returns an attribute as the message that the node holds, None if it does not spell it out."""
         return self._find(name)
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """The value of an attribute: what the node says, else `default`, else the schema's default, else None.
+        """Returns the value of an attribute: what the node says, else `default`, else the schema's default, else None.
 
         A refusal inside a function whose attribute it refers to: the calls know.
         """
@@ -289,17 +302,25 @@ class Node:
         return attribute_value(attribute)
 
     def tensor(self, name: str) -> numpy.ndarray[Any, Any]:
-        """The elements of a TENSOR attribute that has to be there."""
+        """Returns the elements of a TENSOR attribute that has to be there."""
         return elements_of(self.draft.read(self.attr(name)))
 
     def axis(self, number: int, rank: int) -> int:
-        """An axis counted from the front; a refusal if a value of the rank has no such axis."""
+        """Returns an axis counted from the front; a refusal if a value of the rank has no such axis."""
         if not -rank <= number < rank and (rank or number not in (0, -1)):
             self.refuse(f"a value of rank {rank} has no axis {number}", "the model is not valid: correct the axis")
         return number % max(rank, 1)
 
+    def limit(self, *sizes: int, most: int = LONGEST) -> None:
+        """Refuses if the product of some numbers, by which the adapter goes on to count, is too large."""
+        product = 1
+        for number in sizes:
+            product *= max(number, 0)
+        if product > most:
+            self.refuse(f"what replaces it is too large: a list of {product} elements", _LESS, code="too-large")
+
     def refuse(self, reason: str, remedy: str = "", *, code: str = "", unknown: bool = False) -> NoReturn:
-        """This node cannot cross: says why, and what the user can do; with one of `report.CODES` if the default does
-        not fit."""
+        """Refuses the node: says why it cannot cross, and what the user can do; with one of `report.CODES` if the
+        default does not fit."""
         usual = "invalid-model" if remedy.startswith("the model is not valid") else "no-form"
         raise Refuse(reason, remedy, code=code or ("needs-fact" if unknown else usual), unknown=unknown)

@@ -130,7 +130,7 @@ class Promotion:
 
 
 def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> Promotion | None:
-    """The promotion that makes a node legal at an opset, None if no wider does."""
+    """Returns the promotion that makes a node legal at an opset, None if no wider dtype does."""
     op = Emitter(node, opset, opset)
     kind = registry.kind_of(node.operator, node.domain)
     filled = _is_filled(node) if kind == EXTREMUM else None
@@ -184,7 +184,7 @@ def promote(node: Node, signature: Signature, opset: int, finding: Finding) -> P
 
 
 def _is_filled(node: Node) -> bool | None:
-    """Whether the first input has elements; None if that is not known."""
+    """Returns whether the first input has elements; None if that is not known."""
     first = node.optional_input(0)
     shape = first.shape if first is not None else None
     if shape is None or 0 in shape:
@@ -193,7 +193,7 @@ def _is_filled(node: Node) -> bool | None:
 
 
 def _dtype_of(type_str: str) -> int:
-    """The element type of "tensor(float)"; 0 for a sequence, an optional or a map, which cannot be cast."""
+    """Returns the element type of "tensor(float)"; 0 for a sequence, an optional or a map, which cannot be cast."""
     if not type_str.startswith("tensor("):
         return 0
     return int(TensorProto.DataType.Value(type_str[7:-1].upper()))
@@ -209,7 +209,7 @@ def _cast_in(
 
 
 def _cast(op: Emitter, value: Value, dtype: int, opset: int) -> Value:
-    """A Cast; below opset 6 it names the dtype, and onnx cannot infer what it makes."""
+    """Writes a Cast; below opset 6 it names the dtype, and onnx cannot infer what it makes."""
     known = value.type
     result = op.Cast(value, to=dtype if opset >= 6 else dtype_name(dtype).upper())
     kind = tensor_type(dtype)
@@ -222,7 +222,7 @@ def _cast(op: Emitter, value: Value, dtype: int, opset: int) -> Value:
 def _still_wrong(
     node: Node, signature: Signature, opset: int, inputs: list[Value | None], promoted: dict[str, tuple[int, int]]
 ) -> Finding | None:
-    """What is still illegal about the node once these inputs are cast and its outputs are of the wider one dtype."""
+    """Returns what is illegal about the node with these inputs, and with its outputs in the wider dtypes."""
     types: dict[str, str] = {}
     trial = type(node.proto)()
     trial.CopyFrom(node.proto)

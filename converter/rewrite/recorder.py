@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def type_of(facts: ValueFacts, name: str) -> TypeProto | None:
-    """What is the type of a value?"""
+    """Asks for the type of a value."""
     return facts.type_of(name)
 
 
 def type_str(facts: ValueFacts, name: str) -> str:
-    """What is the type of a value, as schemas spell it?"""
+    """Asks for the type of a value as schemas spell it."""
     return facts.type_str(name)
 
 
 def constant(facts: ValueFacts, name: str) -> Any:
-    """What are the elements of a value, at every run?"""
+    """Asks for the elements that a value has at every run."""
     array = facts.constant(name)
     return None if array is None else content_of(array)
 
@@ -43,13 +43,13 @@ def foldable(facts: ValueFacts, name: str) -> Any:
 
 
 def literal(facts: ValueFacts, name: str) -> Any:
-    """What are the elements of a value, as the model spells them out?"""
+    """Asks for the elements of a value that the model spells out."""
     tensor = facts.literal(name)
     return None if tensor is None else content_of_tensor(tensor)
 
 
 def is_read(facts: ValueFacts, name: str) -> bool:
-    """Is a value used?"""
+    """Asks whether a value is used."""
     return facts.is_read(name)
 
 

@@ -80,7 +80,7 @@ _filling: Final = ContextVar("filling", default=False)
 
 
 def filled_by(fill: Callable[[str], None]) -> None:
-    """`fill` is called with COMMON at once, with each operator that is asked about, with EVERY for the whole table."""
+    """Calls `fill` with COMMON at once, later with each operator that is asked for, with EVERY for the whole table."""
     _fillers.append(fill)
     _call(fill, COMMON)
 
@@ -121,12 +121,12 @@ def _adapter(operators: tuple[str, ...], at: int, domain: str, direction: Direct
 
 
 def upgrade(*operators: str, at: int, domain: str = AI_ONNX) -> Callable[[Function], Function]:
-    """The decorated function carries a node of these operators from opset `at - 1` to opset `at`."""
+    """Registers the decorated function: it carries a node of these operators from opset `at - 1` to opset `at`."""
     return _adapter(operators, at, domain, UP)
 
 
 def downgrade(*operators: str, at: int, domain: str = AI_ONNX) -> Callable[[Function], Function]:
-    """The decorated function carries a node of these operators from opset `at` to opset `at - 1`."""
+    """Registers the decorated function: it carries a node of these operators from opset `at` to opset `at - 1`."""
     return _adapter(operators, at, domain, DOWN)
 
 
@@ -159,13 +159,13 @@ def promotable(kind: str, *operators: str, domain: str = AI_ONNX) -> None:
 
 
 def kind_of(operator: str, domain: str = AI_ONNX) -> str:
-    """The declared kind of an operator; "" where none is declared."""
+    """Returns the declared kind of an operator; "" where none is declared."""
     _fill(operator)
     return _kinds.get((domain, operator), "")
 
 
 def decision(operator: str, boundary: int, direction: str, domain: str = AI_ONNX) -> Decision | None:
-    """What is decided for one crossing; None if nothing is."""
+    """Returns what is decided for one crossing; None if nothing is."""
     key = (domain, operator, boundary, direction)
     if key not in _decisions or operator in _guests:  # is it decided twice?
         _fill(operator)
@@ -173,7 +173,7 @@ def decision(operator: str, boundary: int, direction: str, domain: str = AI_ONNX
 
 
 def decisions() -> Iterable[tuple[Key, Decision]]:
-    """Every entry of the table."""
+    """Returns every entry of the table."""
     _fill(EVERY)
     return _decisions.items()
 
@@ -188,7 +188,7 @@ class Crossing(NamedTuple):
 
 @lru_cache(maxsize=None)
 def route(domain: str, operator: str, start: int, stop: int) -> Crossing | None:
-    """The first boundary between two opsets at which a node of this operator cannot stay as it is.
+    """Returns the first boundary between two opsets at which a node of this operator cannot stay as it is.
 
     None, and thus one dictionary look-up a node, is the common answer: every boundary on the way is compatible.
     """
@@ -200,7 +200,7 @@ def route(domain: str, operator: str, start: int, stop: int) -> Crossing | None:
 
 
 def crossings(domain: str, operator: str, start: int, stop: int) -> list[tuple[int, str]]:
-    """The boundaries of an operator on the way: from the schemas, or from this table for a domain without schemas."""
+    """Returns the boundaries of an operator on the way: of the schemas; of this table for a domain without schemas."""
     if opsets.history(operator, domain):
         return opsets.crossings(operator, start, stop, domain)
     _fill(operator)
@@ -211,8 +211,8 @@ def crossings(domain: str, operator: str, start: int, stop: int) -> list[tuple[i
 
 
 def is_experimental(operator: str, domain: str = AI_ONNX) -> bool:
-    """Whether nodes of an operator may stand where no schema describes it: one of the experimental ones of opset 1,
-    known by what is decided for the way up to where its successor is introduced."""
+    """Returns whether nodes of an operator may stand where no schema describes it: one of the experimental ones of
+    opset 1, known by what is decided for the way up to where its successor is introduced."""
     versions = opsets.history(operator, domain)
     if versions:
         return decision(operator, versions[0], UP, domain) is not None
@@ -220,13 +220,13 @@ def is_experimental(operator: str, domain: str = AI_ONNX) -> bool:
 
 
 def has_operator(operator: str, domain: str) -> bool:
-    """Whether any entry concerns this operator."""
+    """Returns whether any entry concerns this operator."""
     _fill(operator)
     return any(key[:2] == (domain, operator) for key in _decisions)
 
 
 def has_domain(domain: str) -> bool:
-    """Whether any entry concerns this domain."""
+    """Returns whether any entry concerns this domain."""
     return any(key[0] == domain for key in _decisions)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The questions that a rewrite may ask about values and the graph around them, whoever answers."""
+"""The questions that a rewrite may ask about its surroundings: about values, and about the graph they are in."""
 
 from __future__ import annotations
 

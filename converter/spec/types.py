@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+# Bits of an element, by the numbers of TensorProto.DataType (their names come and go with the release of onnx).
+BITS: dict[int, int] = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
+BITS |= dict.fromkeys((1, 6, 12), 32) | dict.fromkeys((7, 11, 13, 14), 64) | {15: 128}
+BITS |= dict.fromkeys((25, 26), 2) | dict.fromkeys((21, 22, 23), 4) | dict.fromkeys((27, 28), 6)
+
 MADE_UP: Final = "unk__"  # how the names begin that inference gives to dimensions
 
 

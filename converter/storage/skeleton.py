@@ -33,7 +33,7 @@ from onnx_convert.model.wire import (
 )
 from onnx_convert.storage import formats
 from onnx_convert.storage.files import Closed, File
-from onnx_convert.storage.tensor_data import PAYLOAD_TAGS, bytes_needed, embedded, external_data
+from onnx_convert.storage.tensor_data import PAYLOAD_TAGS, RAW_TAG, bytes_needed, embedded, external_data
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -50,6 +50,7 @@ class _Payload(NamedTuple):
 
     spans: tuple[tuple[int, int], ...]
     location: bytes
+    raw: int  # bytes of raw data, -1 if there is none or more
 
 
 class ModelFile:
@@ -115,9 +116,10 @@ class ModelFile:
         """The tensor at [start, stop) as a placeholder; None if it is external or small."""
         spans: list[tuple[int, int]] = []
         kept: list[Piece] = []
-        location, size, rest = b"", 0, start
+        location, size, raw, rest = b"", 0, -1, start
         for tag, position, value, end in records(self.source, start, stop):
             if tag in PAYLOAD_TAGS:
+                raw = end - value if tag == RAW_TAG and not spans else -1
                 size += end - position
                 if spans and spans[-1][1] == position:
                     spans[-1] = (spans[-1][0], end)
@@ -137,7 +139,7 @@ class ModelFile:
         if rest < stop:
             kept.append(Span(self.source, rest, stop))
         entry = StringStringEntryProto(key="location", value=f"{self.mark}{len(self._payloads)}")
-        self._payloads.append(_Payload(tuple(spans), location))
+        self._payloads.append(_Payload(tuple(spans), location, raw))
         stand_in = TensorProto(external_data=[entry], data_location=TensorProto.EXTERNAL)
         return [*kept, stand_in.SerializeToString()]
 
@@ -165,6 +167,14 @@ class ModelFile:
         full = embedded(tensor)
         full.raw_data = extent.source.read(extent.start, extent.stop)
         return full
+
+    def raw_size(self, tensor: TensorProto) -> int | None:
+        """Returns the bytes of raw data of a placeholder, -1 if its payload is something else; None of another
+        tensor."""
+        if not tensor.external_data or not (indices := self._indices(tensor)):
+            return None
+        payload = self._payloads[indices[0]]
+        return payload.raw if len(indices) == 1 else -1
 
     def check_unchanged(self) -> None:
         """InvalidModelError if the file was written into since it was opened: then the payloads may be others."""

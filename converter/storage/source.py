@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
-from onnx_convert.errors import InvalidModelError, UsageError
+from onnx_convert.errors import InternalError, InvalidModelError, UsageError
 from onnx_convert.model.source import SourceModel
 from onnx_convert.model.wire import Memory, WireError, records
 from onnx_convert.storage.files import File
@@ -46,6 +46,11 @@ class OpenSource(SourceModel):
         if self.file is None or (self.missing and _location(tensor) in self.missing):
             return tensor
         return self.file.tensor(tensor)
+
+    def payload(self, tensor: TensorProto) -> int | None:
+        """Returns how many bytes of raw data a tensor has in its file: None if it holds what it has, or in a data file,
+        -1 if they are not raw."""
+        return self.file.raw_size(tensor) if self.file is not None else None
 
     def close(self) -> None:
         """Closes the file."""
@@ -154,7 +159,10 @@ def find_missing(file: ModelFile) -> dict[str, str]:
     Looks at sizes only.
     """
     layout = Layout(file, External.KEEP)
-    layout.of(file.model)
+    try:
+        layout.of(file.model)
+    except InternalError as error:
+        raise InvalidModelError("the location of an external tensor is no file name", where=file.name) from error
     missing: dict[str, str] = {}
     for tensor in layout.external_tensors:
         try:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnx_convert.model.tensor_validation import count
 from onnx_convert.model.wire import BYTES, FIXED32, FIXED64, VARINT, Piece, Span, joined, records
+from onnx_convert.spec.types import BITS
 
 _FLOAT, _INT32, _INT64, _RAW, _DOUBLE, _UINT64 = 4, 5, 7, 9, 10, 11
 _NAMES = {
@@ -25,21 +27,13 @@ PAYLOAD_TAGS = frozenset(
 )
 RAW_TAG = _RAW << 3 | BYTES
 
-# Bits of an element, by the numbers of TensorProto.DataType (their names come and go with the release of onnx).
-_BITS = dict.fromkeys((2, 3, 9, 17, 18, 19, 20, 24), 8) | dict.fromkeys((4, 5, 10, 16), 16)
-_BITS |= dict.fromkeys((1, 6, 12), 32) | dict.fromkeys((7, 11, 13, 14), 64) | {15: 128}
-_BITS |= dict.fromkeys((25, 26), 2) | dict.fromkeys((21, 22, 23), 4) | dict.fromkeys((27, 28), 6)
-
 
 def bytes_needed(tensor: TensorProto) -> int | None:
     """What the elements take as raw data, by type and shape; None for strings and types that are not known here."""
-    bits = _BITS.get(tensor.data_type)
+    bits = BITS.get(tensor.data_type)
     if bits is None:
         return None
-    elements = 1
-    for dim in tensor.dims:
-        elements *= max(dim, 0)
-    return (elements * bits + 7) // 8
+    return (count(max(dim, 0) for dim in tensor.dims) * bits + 7) // 8
 
 
 def external_data(tensor: TensorProto) -> dict[str, str | bytes]:
@@ -62,7 +56,7 @@ def as_raw(data_type: int, spans: list[Span]) -> list[Piece] | None:
     for span in spans:
         for tag, _, start, stop in records(span.source, span.start, span.stop):
             values.setdefault(tag >> 3, []).append(Span(span.source, start, stop))
-    bits = _BITS.get(data_type)
+    bits = BITS.get(data_type)
     if len(values) != 1 or bits is None:
         return None
     (number, pieces), *_ = values.items()

@@ -96,7 +96,7 @@ def in_turns(
     pick: Callable[[Iterable[float]], float] = statistics.median,
     **commands: list[str | Path],
 ) -> dict[str, Cost]:
-    """The median cost of each command, run one after the other and again; an unmeasured round warms the files.
+    """Returns the median cost of each command, run one after the other and again; an unmeasured round warms the files.
 
     `results` are deleted before each run, off the clock: making a file costs something else than replacing one. Nor is
     anything still on its way to the disk then, for which a run would have to wait.
@@ -206,7 +206,7 @@ def graphs(size: Size, folder: Path, *, cpp: bool) -> Iterator[Row]:
 
 
 def memory(size: Size, folder: Path) -> Iterator[Row]:
-    """A model in memory, changed where it is."""
+    """Measures a model in memory, changed where it is."""
     del folder
     found = workload("in_place", size.megabytes[1])
     yield Row(f"ModelProto of {size.megabytes[1]} MB, in place", f"{found['seconds']:.3f} s",

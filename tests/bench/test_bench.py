@@ -25,6 +25,7 @@ def test_no_weight_of_a_model_in_memory_is_copied() -> None:
 
 
 @LINUX
+@pytest.mark.thorough
 def test_smoke(tmp_path: Path) -> None:
     bench = Path(__file__).with_name("bench.py")
     command = [sys.executable, str(bench), "--size", "smoke", "--cpp", "--json", str(tmp_path / "rows.json")]

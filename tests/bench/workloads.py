@@ -98,7 +98,7 @@ def cpp(source: str, destination: str) -> None:
 
 
 def seconds(run: Callable[[], object]) -> float:
-    """The processor time that it takes, once, with the rubbish of earlier runs collected."""
+    """Returns the processor time that it takes, once, with the rubbish of earlier runs collected."""
     gc.collect()
     started = time.process_time()
     run()
@@ -106,7 +106,7 @@ def seconds(run: Callable[[], object]) -> float:
 
 
 def medians(rounds: int, **runs: Callable[[], object]) -> dict[str, float]:
-    """The median of each, measured in turns; an unmeasured round warms up."""
+    """Returns the median of each, measured in turns; an unmeasured round warms up."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
@@ -157,7 +157,7 @@ def scaling(nodes: str, rounds: str) -> dict[str, float]:
 
 
 def in_place(megabytes: str) -> dict[str, float]:
-    """What the conversion of a model in memory adds to the peak of the process."""
+    """Returns what the conversion of a model in memory adds to the peak of the process."""
     onnx_convert.convert(chain(8, 12, softmax=True), to=13)  # whatever is imported or cached for the first one
     model = layered(int(megabytes))
     gc.collect()
@@ -168,7 +168,7 @@ def in_place(megabytes: str) -> dict[str, float]:
 
 
 def bytes_read(source: str, destination: str) -> dict[str, float]:
-    """How much a conversion from file to file reads, of whatever file."""
+    """Returns how much a conversion from file to file reads, of whatever file."""
     onnx_convert.convert(chain(8, 12, softmax=True), to=13)  # whatever is imported for the first one
     before = bytes_so_far()
     with onnx_convert.convert(source, to=13) as conversion:
@@ -177,13 +177,13 @@ def bytes_read(source: str, destination: str) -> dict[str, float]:
 
 
 def bytes_so_far() -> float:
-    """What this process has read, whether from the disk or from memory."""
+    """Returns what this process has read, whether from the disk or from memory."""
     lines = Path("/proc/self/io").read_text().splitlines()
     return next(float(line.split()[1]) for line in lines if line.startswith("rchar"))
 
 
 def memory(field: str) -> float:
-    """A figure of this process in bytes."""
+    """Returns a figure of this process in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(field))
 

@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
-
 from conformance import compare, corpus, results, run, workers
 from conformance.converters import Converted, Refused, ours, theirs
 from conformance.corpus import Case, make_case
@@ -36,6 +34,8 @@ from conformance.judge import (
     released,
     targets_for,
 )
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
 from oracle import ONNXRUNTIME, REFERENCE
 
 Mutation = Callable[[ModelProto], None]
@@ -324,7 +324,6 @@ def test_the_other_converter() -> None:
 
 # ---- the cases
 
-SAMPLE = 1000
 BAD = (WRONG, INVALID, CRASH)
 
 
@@ -343,8 +342,9 @@ def expect(records: list[Record], *, up: float, down: float) -> None:
     assert sum(n for (_, verdict), n in counts.items() if verdict == UNVERIFIABLE) < 0.05 * len(records)
 
 
-def test_generated_cases() -> None:
-    expect(carried(corpus.sample(corpus.collect(wheels=False), SAMPLE, seed=0), {}), up=0.99, down=0.6)
+@pytest.mark.parametrize("size", [150, pytest.param(1000, marks=pytest.mark.thorough)])
+def test_generated_cases(size: int) -> None:
+    expect(carried(corpus.sample(corpus.collect(wheels=False), size, seed=0), {}), up=0.99, down=0.6)
 
 
 @pytest.mark.slow

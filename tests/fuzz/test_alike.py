@@ -6,10 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from fuzz.outcomes import outcome, several
 from fuzz.seeds import chunks
 from fuzz.trials import make
+
 from onnx_convert.rewrite.replay import Replays
 
 

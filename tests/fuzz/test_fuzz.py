@@ -12,14 +12,14 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
-from onnx import ModelProto
-
-import onnx_convert
 from fuzz.judge import CONVERTED, DISCARDED, FAILED, OUTCOMES, UNVERIFIABLE, judge
 from fuzz.run import graph_text, judged, reproducer, smallest
 from fuzz.seeds import chunks
 from fuzz.shrink import shrink
 from fuzz.trials import Trial, make
+from onnx import ModelProto
+
+import onnx_convert
 
 
 @pytest.mark.parametrize("seeds", chunks(20, quick=1000))

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import pytest
+from real.moving import LANDMARKS, Growth, newest
 
-from real.moving import LANDMARKS, newest
-
-Growth = dict[tuple[str, int, int], dict[int, str]]
 GROWTH = pytest.StashKey[Growth]()
 
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from real.moving import LANDMARKS, Feeds, Growth, count_nodes, move, newest, session
 
 import onnx_convert
 from oracle import compare, opset_of
-from real.moving import LANDMARKS, Feeds, count_nodes, move, newest, session
-
-if TYPE_CHECKING:
-    from real.conftest import Growth
 
 pytestmark = pytest.mark.real
 
@@ -94,7 +91,7 @@ def _move(
 
 
 def _run(path: Path, several: Sequence[Feeds], unable: str = "") -> list[list[np.ndarray]] | None:
-    """The outputs for all inputs; None where onnxruntime does not run the model, and says this."""
+    """Returns the outputs for all inputs; None where onnxruntime does not run the model, and says this."""
     try:
         running = session(path)
         return [running.run(None, feeds) for feeds in several]

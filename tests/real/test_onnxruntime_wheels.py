@@ -83,7 +83,7 @@ print(json.dumps(told))
 
 
 def environment(version: str, folder: Path) -> Path:
-    """A Python that has this onnxruntime and numpy, and nothing else."""
+    """Returns a Python that has this onnxruntime and numpy, and nothing else."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     numpy = "numpy" if VERSIONS.index(version) >= NUMPY_2 else "numpy<2"

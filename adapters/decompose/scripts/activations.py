@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: ignore-errors
-"""The mathematics of activations, in ONNX Script. No conversion imports this: `python tests/test_scripts.py` compiles
-it into `activations.onnxtxt`.
+"""The mathematics of activations, in ONNX Script. No conversion imports this:
+`python tests/helpers/compile_scripts.py` compiles it into `activations.onnxtxt`.
 
 A number takes the dtype of what it is combined with. One that float rounds is a float64, and stands on the right.
 """

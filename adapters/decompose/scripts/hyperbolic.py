@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # mypy: ignore-errors
 """The mathematics of hyperbolic functions, in ONNX Script: nothing overflows, cancels or gets lost near 0 where the
-function does not. No conversion imports this: `python tests/test_scripts.py` compiles it into `hyperbolic.onnxtxt`.
+function does not. No conversion imports this: `python tests/helpers/compile_scripts.py` compiles it into
+`hyperbolic.onnxtxt`.
 """
 
 from onnxscript import opset18 as op

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program as a process: what it imports, reads and writes, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def relu(path: Path, opset: int) -> Path:
+    """Returns a model that any opset can hold."""
+    header = f'<ir_version: 7, opset_import: ["" : {opset}]>'
+    onnx.save(onnx.parser.parse_model(f"{header} agraph (float[2] x) => (float[2] y) {{ y = Relu(x) }}"), path)
+    return path
+
+
+def process(*line: str, **more: Any) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([sys.executable, "-m", "onnx_convert", *line], capture_output=True, check=False, **more)
+
+
+@pytest.mark.parametrize("line", ["--help", "--version", "--list-runtimes", "model.onnx --to x"])
+def test_answers_without_a_model_import_nothing_heavy(line: str) -> None:
+    script = (
+        "import sys\n"
+        "try: from onnx_convert.cli.main import main; main(sys.argv[1:])\n"
+        "finally: print(sorted({'onnx', 'numpy', 'rich', 'onnxscript', 'onnxruntime'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *line.split()], capture_output=True, check=False)
+    assert done.stdout.splitlines()[-1] == b"[]"
+    assert done.returncode == (2 if "--to" in line else 0)
+
+
+def test_a_process_converts_a_file(tmp_path: Path) -> None:
+    done = process(str(relu(tmp_path / "model.onnx", 13)), "--to", "14", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert onnx.load(tmp_path / "model.opset14.onnx").opset_import[0].version == 14
+    assert b"model.onnx   opset 13 -> 14   IR version 7" in done.stdout
+
+
+@pytest.mark.parametrize("opset", [13, 14])
+def test_a_process_is_a_filter(tmp_path: Path, opset: int) -> None:
+    done = process("-", "--to", "14", input=relu(tmp_path / "model.onnx", opset).read_bytes())
+    assert done.returncode == 0, done.stderr
+    assert onnx.load_model_from_string(done.stdout).opset_import[0].version == 14
+
+
+@pytest.mark.parametrize(
+    ("content", "says"), [(None, b"No such file"), (b"", b""), (b"\xff" * 100, b"")], ids=["absent", "empty", "rubbish"]
+)
+def test_a_process_that_cannot_read_ends_with_4(tmp_path: Path, content: bytes | None, says: bytes) -> None:
+    path = tmp_path / "model.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    done = process(str(path), "--to", "14", cwd=tmp_path)
+    assert done.returncode == 4, done.stderr
+    assert done.stderr.startswith(b"error: ") and done.stderr.count(b"\n") == 1
+    assert b"model.onnx" in done.stderr and says in done.stderr
+    assert files(tmp_path) <= {"model.onnx"}
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
+@pytest.mark.parametrize("line", ["", "--json", "-o -"])
+def test_a_process_whose_stdout_is_full_ends_with_4(tmp_path: Path, line: str) -> None:
+    relu(tmp_path / "model.onnx", 13)
+    command = [sys.executable, "-m", "onnx_convert", "model.onnx", "--to", "14", *line.split()]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (4, b"error: No space left on device\n")

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The option `--thorough`, the tests that the rows of tables become, and how tests are spread over processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.register_assert_rewrite("boundaries.runner", "oracle")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="run each row of a table in every variant that applies to it, not only as it stands and in one more; "
+        "and the tests that are marked as thorough",
+    )
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Makes a test of each row and variant for a test that `boundaries.each_of` made."""
+    mark = metafunc.definition.get_closest_marker("rows")
+    if mark is not None:
+        from boundaries.runner import parameters  # after the rewriting of its assertions is asked for
+
+        every = metafunc.config.getoption("--thorough")
+        metafunc.parametrize(("row", "variant"), list(parameters(*mark.args, every_variant=every)))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked as thorough, unless it is asked for."""
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A process that is done takes tests over from one that waits for a long one."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that are not of the opset that the file is stamped with, and statements about values that are not true."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import ModelProto, helper
+from texts import model
+
+import onnx_convert
+from onnx_convert import InvalidModelError
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset", "why"),
+    [
+        ("(float[2,1] x) => (float[2] y) { y = Squeeze <axes=[1]> (x) }", 16, "all nodes fit opset 1 to 12"),
+        ('(float[1,1,2,2] x, float[4] s) => (float[a,b,c,d] y) { y = Upsample <mode="nearest"> (x, s) }', 11,
+         "all nodes fit opset 9"),
+        ("(float[4] x, int64[2] s) => (float[2] y, float[2] z) { y, z = Split(x, s) }", 11,
+         "all nodes fit opset 13 to"),
+        ("(int32[2] x) => (int32[2] y) { y = Relu(x) }", 13, "all nodes fit opset 14 to"),
+        ("(float[2,1] x) => (float[2] y) <int64[1] i = {1}> { z = Squeeze <axes=[1]> (x) y = Squeeze(x, i) }", 16,
+         "there is no opset that all nodes fit"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("target", [17, 9, 21])
+def test_nodes_of_another_opset_than_the_stamp(graph: str, opset: int, why: str, target: int) -> None:
+    for ask in (lambda m: onnx_convert.convert(m, to=target), onnx_convert.inspect):
+        with pytest.raises(InvalidModelError, match=r"not fit ai\.onnx") as caught:
+            ask(model(graph, opset))
+        assert why in str(caught.value)
+        assert caught.value.exit_code == 4
+
+
+def test_all_misfits_are_listed() -> None:
+    nodes = " ".join(f"y{i} = Squeeze <axes=[0]> (x{i}) x{i + 1} = Unsqueeze <axes=[0]> (y{i})" for i in range(3))
+    with pytest.raises(InvalidModelError, match="6 nodes do not fit") as caught:
+        onnx_convert.convert(model(f"(float[1,2] x0) => (float[1,2] x3) {{ {nodes} }}", 15), to=13)
+    assert all(f"{name!r}" in str(caught.value) for name in ("y0", "x1", "y1", "x2", "y2", "x3"))
+
+
+def test_misfits_in_subgraphs_and_functions() -> None:
+    inner = "then_branch = t () => (float[2] a) { a = Squeeze <axes=[1]> (x) }, else_branch = e () => (float[2] b)"
+    graph = f"(bool c, float[2,1] x) => (float[2] y) {{ y = If (c) <{inner} {{ b = Squeeze <axes=[1]> (x) }}> }}"
+    with pytest.raises(InvalidModelError, match=r"2 nodes do not fit ai\.onnx 16"):
+        onnx_convert.convert(model(graph, 16), to=17)
+    function = '<domain: "f", opset_import: ["": 16]> Old (a) => (b) { b = Squeeze <axes=[1]> (a) }'
+    with pytest.raises(InvalidModelError, match=r"1 node does not fit ai\.onnx 16"):
+        onnx_convert.convert(model("(float[2,1] x) => (float[2] y) { y = f.Old(x) }", 12, function, f=1), to=11)
+
+
+def test_a_version_that_was_superseded_fits_its_stamp() -> None:
+    source = model(
+        "(float[1,4,2] x) => (float[1,4,2] y) <float[2] s = {1.0, 2.0}>"
+        " { y = GroupNormalization <num_groups=2> (x, s, s) }", 18,
+    )  # fmt: skip
+    assert onnx_convert.convert(source, to=21).changed
+
+
+# ---- claims
+
+RESHAPED = """(float[A,8] x) => (float[P,Q] y) { s = Shape(x) z = Constant <value = int64 {0}> ()
+    d = Gather <axis=0> (s, z) u = Unsqueeze <axes=[0]> (d) t = Constant <value = int64[2] {2,4}> ()
+    c = Concat <axis=0> (u, t) y = Reshape(x, c) }"""
+THROUGH = RESHAPED.replace("y = Reshape(x, c)", "r = Reshape(x, c) y = Relu(r)").replace("P,Q", "P,Q,R")
+
+
+@pytest.mark.parametrize("target", [9, 11, 13, 14, 15, 21])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_false_statement_of_a_rank_is_left_out(target: int, inner: bool) -> None:
+    source = model(RESHAPED, 12)
+    if inner:
+        source = model(
+            RESHAPED.replace("y = Reshape(x, c)", "r = Reshape(x, c) y = Relu(r)").replace("P,Q", "P,Q,R"), 12
+        )
+        source.graph.value_info.append(helper.make_tensor_value_info("r", 1, ["P", "Q"]))
+    conversion = onnx_convert.convert(source, to=target)
+    name = "r" if inner else "y"
+    assert f"the stated type of {name!r} contradicts the model and is left out" in conversion.report.warnings
+    result: ModelProto = conversion.model
+    onnx.checker.check_model(result, full_check=True)
+    stated = {v.name: len(v.type.tensor_type.shape.dim) for v in (*result.graph.value_info, *result.graph.output)}
+    assert stated.get(name, 3) == 3
+
+
+@pytest.mark.parametrize("target", [11, 13, 14, 21])
+@pytest.mark.parametrize("inner", [False, True])
+def test_a_false_statement_in_a_subgraph_is_left_out(target: int, inner: bool) -> None:
+    source = model(
+        f"""(bool c, float[2,8] x) => (float[P,Q,R] y) <int64[3] k = {{-1,2,4}}> {{ y = If (c) <
+            then_branch = t () => (float[{"P,Q,R" if inner else "P,Q"}] a) {{ r = Reshape(x, k) a = Relu(r) }},
+            else_branch = e () => (float[P,Q,R] b) {{ b = Reshape(x, k) }}> }}""", 12,
+    )  # fmt: skip
+    if inner:
+        graph = source.graph.node[0].attribute[0].g
+        graph.value_info.append(helper.make_tensor_value_info("r", 1, [5, 6]))
+    conversion = onnx_convert.convert(source, to=target)
+    onnx.checker.check_model(conversion.model, full_check=True)
+    assert any("left out" in warning for warning in conversion.report.warnings)
+
+
+def test_a_false_statement_about_a_call_is_left_out() -> None:
+    function = """<domain: "f", opset_import: ["": 14]> F (x) => (y) { i = Constant <value = int64[1] {0}> ()
+        s = Shape(x) b = Gather <axis=0> (s, i) t = Constant <value = int64[2] {2,4}> () c = Concat <axis=0> (b, t)
+        y = Reshape(x, c) }"""
+    for target in (13, 15, 21):
+        source = model("(float[A,8] x) => (float[P,Q] y) { y = f.F(x) }", 14, function, f=1)
+        conversion = onnx_convert.convert(source, to=target)
+        assert "the stated type of 'y' contradicts the model and is left out" in conversion.report.warnings
+
+
+@pytest.mark.parametrize("axis", [9, -9])
+def test_a_false_statement_does_not_hide_a_fault_of_the_source(axis: int) -> None:
+    """Softmax-1 is inferred whatever its axis is."""
+    source = model(f"(float[2,3,4] x) => (float y) {{ y = Softmax <axis={axis}> (x) }}", 12)
+    with pytest.raises((onnx_convert.RefusedError, InvalidModelError), match=r"axis|check"):
+        onnx_convert.convert(source, to=10)
+
+
+def test_only_the_dimensions_that_contradict_are_left_out() -> None:
+    source = model("(float[2,3] x, float[2,3] z) => (float[A,5] y) { w = Softmax(x) y = Add(w, z) }", 13)
+    conversion = onnx_convert.convert(source, to=12)
+    dims = conversion.model.graph.output[0].type.tensor_type.shape.dim
+    assert [dim.dim_param or dim.dim_value for dim in dims] == ["A", 3]
+
+
+def test_what_is_in_reach_is_what_can_be_converted() -> None:
+    source = model(RESHAPED, 12)
+    told = onnx_convert.inspect(source)
+    assert (told.lowest, told.highest) <= (7, 28)
+    for target in (told.lowest, told.highest):
+        assert onnx_convert.convert(source, to=target).model
