@@ -84,7 +84,7 @@ def test_the_example_publishes_in_the_group_that_is_scanned() -> None:
 )
 def test_the_readme_shows_adapters_as_they_are(path: str, functions: int) -> None:
     """The code of "An adapter in ten minutes" is code of the tree, function by function."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
     shown = readme.partition(f"<!-- {path} -->\n```python\n")[2].partition("```")[0]
     source = (ROOT / path).read_text(encoding="utf-8")
     parts = [part.strip() for part in shown.split("\n\n\n")]
@@ -93,10 +93,14 @@ def test_the_readme_shows_adapters_as_they_are(path: str, functions: int) -> Non
         assert f"\n\n\n{part}\n" in source
 
 
-def test_the_files_that_the_readme_names_exist() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    links = [part.partition(")")[0] for part in readme.split("](")[1:]]
-    local = [link for link in links if "://" not in link and not link.startswith("#")]
+PAGES = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "converter/README.md", "adapters/README.md", "tests/README.md")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_files_that_a_page_names_exist(page: str) -> None:
+    path = ROOT / page
+    links = [part.partition(")")[0] for part in path.read_text(encoding="utf-8").split("](")[1:]]
+    local = [link.partition("#")[0] for link in links if "://" not in link and not link.startswith("#")]
     assert local
     for link in local:
-        assert (ROOT / link.partition("#")[0]).exists(), link
+        assert (path.parent / link).exists(), link

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "adapters" / "README.md").read_text(encoding="utf-8")
 
 
 def shown(name: str) -> str:

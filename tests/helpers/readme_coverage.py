@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the coverage in README.md anew, from the table of decisions: `python tests/helpers/readme_coverage.py`.
+"""Writes the coverage in adapters/README.md anew, from the table of decisions: `python tests/helpers/readme_coverage.py`.
 
 Use the newest onnx for it.
 """
@@ -12,12 +12,12 @@ from pathlib import Path
 from onnx_convert.cli import operator_tables
 from onnx_convert.reference.operators import coverage
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[2] / "adapters" / "README.md"
 BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->"
 
 
 def up_to_date(readme: str) -> str:
-    """README.md with the coverage as it is now."""
+    """Returns adapters/README.md with the coverage as it is now."""
     before, _, rest = readme.partition(BEGIN)
     return before + BEGIN + "\n" + operator_tables.coverage_markdown(coverage()) + "\n" + END + rest.partition(END)[2]
 
