@@ -13,8 +13,8 @@ from onnx_convert.model.attributes import attribute_value
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import size, tensor_type, type_str
-from onnx_convert.validation import shapes
-from onnx_convert.validation.shapes import Known
+from onnx_convert.validation import shapes, uses
+from onnx_convert.validation.uses import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,12 +56,12 @@ class Case(NamedTuple):
         return known.type_str if known is not None else ""
 
     @property
-    def use(self) -> shapes.Use:
+    def use(self) -> uses.Use:
         """What is known of ranks and lengths."""
         node = self.node
         given = {a.name: attribute_value(a) for a in node.attribute if a.type in _PLAIN and a.type}
         given = {name: value for name, value in given.items() if not _is_reference(node, name)}
-        return shapes.Use(node.op_type, self.opset, [self.known.get(n) for n in node.input], len(node.output), given)
+        return uses.Use(node.op_type, self.opset, [self.known.get(n) for n in node.input], len(node.output), given)
 
 
 def _is_reference(node: NodeProto, name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from onnx_convert.validation.shapes import Use
+    from onnx_convert.validation.uses import Use
 
     Rule = Callable[[Use], str]
 
