@@ -32,13 +32,13 @@ _WEIGHTS: Final[dict[str, tuple[tuple[float, ...], ...]]] = {
 @upgrade("GridSample", at=20)
 def name_for_any_rank(node: Node, op: Emitter) -> Value:
     """What was bilinear is linear, bicubic is cubic; the default is called anew, too."""
-    return op.same(mode=_FOR_ANY[node.attr("mode")]) if node.has("mode") else op.same()
+    return op.same(mode=_mode(node)) if node.has("mode") else op.same()
 
 
 @downgrade("GridSample", at=20)
 def name_for_images(node: Node, op: Emitter) -> Value:
     """For images linear is bilinear, cubic is bicubic; in more or fewer dimensions the neighbours are gathered."""
-    x, grid, mode = node.input(0), node.input(1), node.attr("mode")
+    x, grid, mode = node.input(0), node.input(1), _mode(node)
     rank = x.rank or grid.rank or node.rank(0)
     if rank == 4:
         return op.same(mode=_FOR_IMAGES[mode]) if node.has("mode") else op.same()
@@ -84,7 +84,7 @@ def gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
 
 
 def _mode(node: Node) -> str:
-    """The mode as it is called for any number of axes."""
+    """Returns the mode as it is called for any number of axes."""
     return _FOR_ANY.get(node.attr("mode"), node.attr("mode"))
 
 

@@ -158,7 +158,8 @@ def test_every_room_opens_by_its_path() -> None:
 
 @pytest.mark.parametrize("path", [p for p in SOURCES if "adapters" in p.relative_to(ROOT).parts[:1]], ids=shown)
 def test_adapters_know_little(path: Path) -> None:
-    excused = "# noqa: TID251  (" in path.read_text(encoding="utf-8")  # with the reason why it needs messages
+    """Graphs are messages, and compiled scripts ONNX's own text: only the library knows that."""
+    excused = module_of(path) in ("onnx_convert.adapters.lib.bodies", "onnx_convert.adapters.lib.script")
     for name in imports(parsed(path)):
         top = name.partition(".")[0]
         assert top not in ("google", "click", "rich"), name
