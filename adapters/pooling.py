@@ -319,7 +319,7 @@ def _indices(node: Node, op: Emitter, w: Windows) -> Value:
     """
     sizes = [size for size in node.shape(0)[2:] if isinstance(size, int)]
     if len(sizes) < len(w.kernel):
-        node.refuse("the indices depend on sizes that are not known", "give the input a shape", unknown=True)
+        node.refuse("the indices depend on sizes that are not known", "give the model's inputs shapes", unknown=True)
     weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in w.axes]
     elements = list(product(*(range(length) for length in w.kernel)))
     padded = w.padded(w.reach, _nothing(w.x)).x

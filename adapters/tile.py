@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
 _EVERY_NUMBER: Final = {BFLOAT16: 2**8, FLOAT16: 2**11, FLOAT: 2**24, DOUBLE: 2**53}  # up to here a float holds it
-_GIVE_SHAPES: Final = "give the model's inputs fixed shapes, or go no lower than opset 6"
+_GIVE_SHAPES: Final = "give the model's inputs fixed shapes if it depends on these, or go no lower than opset 6"
 
 
 @upgrade("Tile", at=6)

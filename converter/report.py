@@ -13,6 +13,32 @@ CONDITIONAL: Final = "conditional"
 FORMS: Final = (EXACT, EQUIVALENT, CONDITIONAL)
 
 
+CODES: Final = {
+    "conditional-only": "the only form is right under a condition on the data, and --allow conditional is not set",
+    "dtype": "the target's operator does not take a dtype, and no wider one stands in for it",
+    "dtype-cast": "the target's operator does not take a dtype, and --types does not allow the Cast that helps",
+    "dtype-floor": "no operator takes a dtype at the target",
+    "function-imports": "a function has to be put in place of its calls, and contradicts the model's imports",
+    "function-is-operator": "a function of the model is called like an operator that changes",
+    "invalid-model": "the node is wrong at the opset that the model has",
+    "needs-attribute": "an attribute is a reference to one of the enclosing function, and its value is needed",
+    "needs-constant": "a value is computed at run time where the target wants it fixed",
+    "needs-dtype": "the dtype of a value is not known, and the rewrite depends on it",
+    "needs-fact": "something else is not known on which the rewrite depends; the reason says what",
+    "needs-rank": "the rank of a value is not known, and the rewrite depends on it",
+    "needs-shape": "the shape of a value is not known, and the rewrite depends on it",
+    "no-form": "nothing at the target does the same",
+    "not-exact": "the only form is equivalent, and --exact is set",
+    "not-legal": "the node has an attribute, an input or an output that the target's operator does not have",
+    "runtime-ir-version": "something in the model needs a higher IR version than the runtime loads",
+    "too-large": "the replacement is very large; the remedy says whether --expand all helps",
+    "undecided": "nobody has decided what becomes of the operator at this boundary",
+    "unknown-dtype": "the dtype of a value is not known, and --strict forbids to take it as legal",
+    "unknown-operator": "the operator does not exist at the opset that the model has",
+}
+"""Why nodes are refused, in short."""
+
+
 class Step(NamedTuple):
     """One kind of rewrite: an operator at a boundary, by which adapter, and what its form promises.
 
@@ -114,7 +140,7 @@ class Refusal(NamedTuple):
     """Why one node cannot be carried to the target, and what can be done about it.
 
     `boundary` is the opset at which the operator's meaning changes (0: the operator as a whole is the matter),
-    `path` the way to the node through functions and subgraphs ("" for the main graph).
+    `path` the way to the node through functions and subgraphs ("" for the main graph), `code` one of `CODES`.
     """
 
     operator: str
@@ -125,6 +151,7 @@ class Refusal(NamedTuple):
     reason: str
     remedy: str = ""
     path: str = ""
+    code: str = "no-form"
 
     def __str__(self) -> str:
         where = f"{self.path}/{self.node}" if self.path else self.node

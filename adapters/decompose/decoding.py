@@ -10,7 +10,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade
-from onnx_convert.adapters.lib.bodies import element_type
+from onnx_convert.adapters.lib.bodies import element_type, tensor_type
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, cast
 from onnx_convert.adapters.lib.numbers import Numbers
 from onnx_convert.adapters.lib.shapes import END, count_up, known_size, never_empty, part, product, reshape, size_at
@@ -211,8 +211,9 @@ def _scan(op: Emitter, state: Value, scanned: list[Value], step: Callable[..., l
         scanned = [op.Transpose(value, perm=[1, 0, 2, 3, 4]) for value in scanned]
         if not steps:
             scanned = [op.at(10).Pad(value, pads=[1, *[0] * 9]) for value in scanned]
-    kinds = [element_type(value.type, axis) for value in scanned]
-    body = op.graph("token", [element_type(state.type), *kinds], step)
+    carried, *elements = (value.type or tensor_type(FLOAT) for value in (state, *scanned))
+    kinds = [element_type(carried), *(element_type(kind, axis) for kind in elements)]
+    body = op.graph("token", kinds, step)
     last, outputs = op.node(
         "Scan", state, *scanned, outputs=2, body=body, num_scan_inputs=len(scanned),
         scan_input_axes=[axis] * len(scanned), scan_output_axes=[axis],

@@ -14,15 +14,16 @@ import numpy
 
 from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import INT64, cast, working_dtype
-from onnx_convert.adapters.lib.indices import fixed, into, places
-from onnx_convert.adapters.lib.shapes import known_size, part, size_at
+from onnx_convert.adapters.lib.indices import fixed, into
+from onnx_convert.adapters.lib.numbers import Numbers
+from onnx_convert.adapters.lib.shapes import part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from onnx_convert.adapter import Emitter, Node, Value
+    from onnx_convert.adapters.lib.numbers import Number
 
-    Size = int | Value  # known, or a vector of one element
     Array = numpy.ndarray[Any, Any]
 
 _OFFSET: Final = 2
@@ -62,7 +63,8 @@ def gather_around_moved_points(node: Node, op: Emitter) -> Value:
     op.large(f"a Gather for each of the {2**kernel.axes} neighbours of every point")
     op.equivalent("the interpolation is written out, and may round otherwise")
     work = working_dtype(dtype)
-    y = _multiplied(node, op, kernel, _columns(node, op, kernel, work), work)
+    numbers = Numbers(op)
+    y = _multiplied(node, numbers, kernel, _columns(node, numbers, kernel, work), work)
     bias = node.optional_input(_BIAS)
     if bias is not None:
         y = op.Add(y, op.Reshape(cast(op, bias, work), op.const([kernel.filters, *[1] * kernel.axes])))
@@ -76,16 +78,17 @@ def _kernel(node: Node) -> _Kernel:
     return _Kernel(shape[2:], shape[1] * groups, shape[0], groups, node.attr("offset_group"))
 
 
-def _columns(node: Node, op: Emitter, kernel: _Kernel, dtype: int) -> Value:
-    """What each kernel element sees: [batch, offset groups * elements, places..., channels of an offset group]."""
-    around = [0, 0, *[_MARGIN] * kernel.axes]
+def _columns(node: Node, numbers: Numbers, kernel: _Kernel, dtype: int) -> Value:
+    """Writes what each kernel element sees: [batch, offset groups * elements, places..., channels of an offset
+    group]."""
+    op, around = numbers.op, [0, 0, *[_MARGIN] * kernel.axes]
     image = op.Pad(cast(op, node.input(0), dtype), op.const([*around, *around]))
-    shape = op.Shape(image)
-    sizes = [known_size(image, axis) or size_at(op, shape, axis) for axis in range(2, kernel.axes + 2)]
-    starts = _starts(op, kernel, image, _times(op, sizes))
-    taps = [_taps(node, op, kernel, axis, sizes, dtype) for axis in range(kernel.axes)]
+    sizes = [numbers.size(image, axis) for axis in range(2, kernel.axes + 2)]
+    pixels = _product(numbers, sizes)
+    starts = _starts(numbers, kernel, image, pixels)
+    taps = [_taps(node, numbers, kernel, axis, sizes, dtype) for axis in range(kernel.axes)]
     each = kernel.channels // kernel.offset_groups
-    blocks = op.Reshape(image, op.const([0, kernel.offset_groups, each, _known(_times(op, sizes))]))
+    blocks = op.Reshape(image, numbers.vector([0, kernel.offset_groups, each, pixels]))
     elements = op.Reshape(op.Transpose(blocks, perm=[0, 1, 3, 2]), op.const([-1, each]))
     mask = node.optional_input(_MASK)
     masks = [] if mask is None else [cast(op, mask, dtype)]
@@ -97,91 +100,63 @@ def _columns(node: Node, op: Emitter, kernel: _Kernel, dtype: int) -> Value:
     return reduce(op.Add, seen)
 
 
-def _starts(op: Emitter, kernel: _Kernel, image: Value, pixels: Size) -> list[Value]:
-    """Where the elements of each image begin, and in it those of each group of channels."""
-    starts = []
-    if known_size(image, 0) != 1:
-        batch = op.Mul(places(op, image, 0), _value(op, _times(op, [pixels, kernel.offset_groups])))
-        starts.append(op.Reshape(batch, op.const([-1, 1, *[1] * kernel.axes])))
+def _product(numbers: Numbers, sizes: Sequence[Number]) -> Number:
+    return reduce(lambda one, other: one * other, sizes, numbers.of(1))
+
+
+def _starts(numbers: Numbers, kernel: _Kernel, image: Value, pixels: Number) -> list[Value]:
+    """Writes where the elements of each image begin, and in it those of each group of channels."""
+    starts, batch = [], numbers.size(image, 0)
+    if batch.number != 1:
+        starts.append((numbers.up_to(batch) * (pixels * kernel.offset_groups)).along(0, kernel.axes + 2))
     if kernel.offset_groups > 1:
         group = kernel.column(numpy.repeat(numpy.arange(kernel.offset_groups), kernel.elements))
-        starts.append(op.const(group * pixels) if isinstance(pixels, int) else op.Mul(op.const(group), pixels))
-    return starts
+        starts.append(numbers.of(group) * pixels)
+    return [start.value for start in starts]
 
 
 def _taps(
-    node: Node, op: Emitter, kernel: _Kernel, axis: int, sizes: Sequence[Size], dtype: int
+    node: Node, numbers: Numbers, kernel: _Kernel, axis: int, sizes: Sequence[Number], dtype: int
 ) -> list[tuple[Value, Value]]:
-    """For the points along one axis the places of the elements before and after, and how near each is: both [batch,
-    offset groups * elements, places...]."""
-    axes, offset = kernel.axes, node.input(_OFFSET)
-    work = working_dtype(node.dtype(_OFFSET))
+    """Writes for the points along one axis the places of the elements before and after, and how near each is: both
+    [batch, offset groups * elements, places...]."""
+    op, offset, reals = numbers.op, node.input(_OFFSET), numbers.to(working_dtype(node.dtype(_OFFSET)))
     node.limit(*kernel.sizes, kernel.offset_groups)
-    channels = numpy.arange(kernel.offset_groups * kernel.elements) * axes + axis
-    point = op.Add(
-        cast(op, op.Gather(offset, op.const(channels), axis=1), work), _unmoved(node, op, kernel, axis, work)
-    )
-    size, step = sizes[axis], _value(op, _times(op, sizes[axis + 1 :]))
-    if isinstance(size, int):
-        last = op.const([size - _MARGIN], work)
-    else:
-        last = op.Cast(op.Sub(size, op.const([_MARGIN])), to=work)
-    point = op.Min(op.Max(point, op.const([0], work)), last)
+    channels = numpy.arange(kernel.offset_groups * kernel.elements) * kernel.axes + axis
+    moved = cast(op, op.Gather(offset, op.const(channels), axis=1), reals.dtype)
+    point = op.Add(moved, reals.of(_unmoved(node, numbers, kernel, axis)).value)
+    point = op.Min(op.Max(point, op.const([0], reals.dtype)), reals.of(sizes[axis] - _MARGIN).value)
     before = op.Floor(point)
-    after, place = op.Sub(point, before), op.Cast(before, to=INT64)
-    if axis < axes - 1:
+    after, place = cast(op, op.Sub(point, before), dtype), op.Cast(before, to=INT64)
+    step = _product(numbers, sizes[axis + 1 :]).value
+    if axis < kernel.axes - 1:
         place = op.Mul(place, step)
-    after = cast(op, after, dtype)
     return [(place, op.Sub(op.const([1], dtype), after)), (op.Add(place, step), after)]
 
 
-def _unmoved(node: Node, op: Emitter, kernel: _Kernel, axis: int, dtype: int) -> Value:
-    """Where the points along one axis are without offsets, counted from the margin."""
-    axes, offset = kernel.axes, node.input(_OFFSET)
-    stride = (node.attr("strides") or [1] * axes)[axis]
-    dilation = (node.attr("dilations") or [1] * axes)[axis]
-    begin = _MARGIN - (node.attr("pads") or [0] * axes)[axis]
-    node.limit(*kernel.sizes, kernel.offset_groups)
+def _unmoved(node: Node, numbers: Numbers, kernel: _Kernel, axis: int) -> Number:
+    """Returns where the points along one axis are without offsets, counted from the margin."""
+    stride, dilation = ((node.attr(name) or [1] * kernel.axes)[axis] for name in ("strides", "dilations"))
+    begin = _MARGIN - (node.attr("pads") or [0] * kernel.axes)[axis]
     element = numpy.tile(numpy.indices(kernel.sizes)[axis].ravel(), kernel.offset_groups)
-    first, along = kernel.column(element * dilation + begin), [1] * axes
-    along[axis] = -1
-    count = known_size(offset, axis + 2)
-    if count is not None:
-        return op.const(first + numpy.arange(count).reshape(along) * stride, dtype)
-    moved = op.Reshape(op.Mul(places(op, offset, axis + 2), op.const([stride])), op.const(along))
-    return op.Cast(op.Add(op.const(first), moved), to=dtype)
+    steps = numbers.up_to(numbers.size(node.input(_OFFSET), axis + 2)) * stride
+    return steps.along(axis, kernel.axes) + kernel.column(element * dilation + begin)
 
 
-def _multiplied(node: Node, op: Emitter, kernel: _Kernel, columns: Value, dtype: int) -> Value:
-    """The weights times what they see, summed over kernel elements and channels of each group."""
-    groups, offset, each = kernel.groups, node.input(_OFFSET), kernel.channels // kernel.offset_groups
-    inner = kernel.channels // groups * kernel.elements
-    places_in = None if offset.shape is None else fixed(offset.shape[2:])
-    count = -1 if places_in is None else prod(places_in)
-    spread = op.Reshape(columns, op.const([0, kernel.offset_groups, kernel.elements, count, each]))
+def _multiplied(node: Node, numbers: Numbers, kernel: _Kernel, columns: Value, dtype: int) -> Value:
+    """Writes the weights times what they see, summed over kernel elements and channels of each group."""
+    op, groups, offset = numbers.op, kernel.groups, node.input(_OFFSET)
+    each, inner = kernel.channels // kernel.offset_groups, kernel.channels // groups * kernel.elements
+    count = _product(numbers, [numbers.size(offset, axis + 2) for axis in range(kernel.axes)])
+    spread = op.Reshape(columns, numbers.vector([0, kernel.offset_groups, kernel.elements, count, each]))
     turned = op.Transpose(spread, perm=[0, 1, 4, 2, 3])
     weights = op.Reshape(cast(op, node.input(1), dtype), op.const([groups, kernel.filters // groups, inner]))
-    y = op.MatMul(weights, op.Reshape(turned, op.const([0, groups, inner, count])))
+    y = op.MatMul(weights, op.Reshape(turned, numbers.vector([0, groups, inner, count])))
     sizes = offset.shape
     target = None if sizes is None else (sizes[0], kernel.filters, *sizes[2:])
 
     def measured() -> Value:
-        shape = op.Shape(offset)
+        shape = numbers.shape(offset)
         return op.Concat(part(op, shape, 0, 1), op.const([kernel.filters]), part(op, shape, 2), axis=0)
 
     return into(op, y, target, measured)
-
-
-def _times(op: Emitter, sizes: Sequence[Size]) -> Size:
-    """The product of sizes, a number if all of them are."""
-    known = prod(size for size in sizes if isinstance(size, int))
-    measured = [size for size in sizes if not isinstance(size, int)]
-    return reduce(op.Mul, measured, op.const([known])) if measured else known
-
-
-def _value(op: Emitter, size: Size) -> Value:
-    return op.const([size]) if isinstance(size, int) else size
-
-
-def _known(size: Size) -> int:
-    return size if isinstance(size, int) else -1

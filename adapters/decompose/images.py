@@ -16,17 +16,15 @@ import numpy
 
 from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.gridsample import gather_neighbours
-from onnx_convert.adapters.lib.dtypes import FLOAT, INT64, cast, working_dtype
-from onnx_convert.adapters.lib.shapes import at_least_zero, count_up, size_along, size_at
+from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64, cast, working_dtype
+from onnx_convert.adapters.lib.indices import fixed
+from onnx_convert.adapters.lib.numbers import Numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from onnx_convert.adapter import Emitter, Node, Value
-
-
-def _sizes(x: Value, start: int = 0, stop: int | None = None) -> list[int] | None:
-    """Some sizes of a value, if all of them are known."""
-    sizes = None if x.shape is None else [size for size in x.shape[start:stop] if isinstance(size, int)]
-    return sizes if sizes is not None and x.shape is not None and len(sizes) == len(x.shape[start:stop]) else None
+    from onnx_convert.adapters.lib.numbers import Number
 
 
 @downgrade("GridSample", at=16)
@@ -43,16 +41,14 @@ def transform_axis_by_axis(node: Node, op: Emitter) -> Value:
     """Each column of the matrix times the coordinates of its axis; the sum, and the last column."""
     op.equivalent("a product of matrices is written out")
     theta, dtype = node.input(0), node.dtype(0)
-    axes = _spatial_axes(node)
+    axes, numbers = _spatial_axes(node), Numbers(op)
     columns = [op.at(9).Slice(theta, axes=[2], starts=[i], ends=[i + 1]) for i in range(axes + 1)]
     ones = [1] * axes
     rows = [op.Reshape(column, op.const([0, *ones, axes])) for column in columns]
     total = rows[-1]
     for axis in range(axes):  # the matrix names the last axis first
-        along = [1] * (axes + 2)
-        along[axis + 1] = -1
-        place = op.Reshape(_coordinates(node, op, axis + 2, dtype), op.const(along))
-        total = op.Add(total, op.Mul(place, rows[axes - 1 - axis]))
+        place = _coordinates(node, numbers, axis + 2, working_dtype(dtype)).along(axis + 1, axes + 2)
+        total = op.Add(total, op.Mul(place.in_dtype(dtype), rows[axes - 1 - axis]))
     return total
 
 
@@ -65,21 +61,15 @@ def _spatial_axes(node: Node) -> int:
     return (y.rank if y.rank is not None else 2 + node.rank(0)) - 2
 
 
-def _coordinates(node: Node, op: Emitter, axis: int, dtype: int) -> Value:
-    """From -1 to 1 along one axis: of the centres of its elements or, if corners are aligned, from first to last."""
-    size, corners = node.input(1), node.attr("align_corners")
-    if size.constant is not None:
-        count = int(size.constant[axis])
-        node.limit(count)
-        number, gaps = numpy.arange(count), max(count - 1, 1) if corners else count
-        return op.const((2 * number + (0 if corners else 1)) / max(gaps, 1) - 1, dtype)
-    work = working_dtype(dtype)
-    count_of = size_at(op, size, axis)
-    one, two = op.const([1], work), op.const([2], work)
-    twice, gaps_of = op.Mul(op.Cast(count_up(op, count_of), to=work), two), op.Cast(count_of, to=work)
-    if corners:
-        gaps_of = op.Max(op.Sub(gaps_of, one), one)
-    return cast(op, op.Sub(op.Div(twice if corners else op.Add(twice, one), gaps_of), one), dtype)
+def _coordinates(node: Node, numbers: Numbers, axis: int, dtype: int) -> Number:
+    """Returns numbers from -1 to 1 along one axis: of the centres of its elements or, if corners are aligned, from
+    first to last."""
+    size = numbers.of(node.input(1), 0)[axis]
+    reals = numbers.to(dtype if size.known is None else DOUBLE)
+    twice, count = reals.of(numbers.up_to(size)) * 2, reals.of(size)
+    if node.attr("align_corners"):
+        return twice / (count - 1).at_least(1) - 1
+    return (twice + 1) / count - 1
 
 
 # ---- RoiAlign
@@ -96,17 +86,15 @@ def gather_samples(node: Node, op: Emitter) -> Value:
         )
     op.equivalent("the interpolation is written out, and may round otherwise")
     x, dtype = node.input(0), node.dtype(0)
-    work = working_dtype(dtype)
-    height, width, channels = (size_along(op, x, axis) for axis in (2, 3, 1))
+    work, numbers = working_dtype(dtype), Numbers(op)
+    height, width, channels = (numbers.size(x, axis) for axis in (2, 3, 1))
     regions = op.Mul(cast(op, node.input(1), work), op.const(node.attr("spatial_scale"), work))
     rows = _samples(node, op, regions, 1, node.attr("output_height"), height, work, [3, 4])
     columns = _samples(node, op, regions, 0, node.attr("output_width"), width, work, [1, 2])
     image = op.Unsqueeze(op.Cast(node.input(2), to=INT64), axes=[1, 2, 3, 4])
-    known = channels.constant
-    target = op.Concat(op.const([-1]), channels, axis=0) if known is None else op.const([-1, *known])
-    pixels = op.Reshape(op.Transpose(x, perm=[0, 2, 3, 1]), target)
-    first = op.Mul(image, height)
-    lines = [(op.Mul(op.Add(first, row), width), weight) for row, weight in rows]
+    pixels = op.Reshape(op.Transpose(x, perm=[0, 2, 3, 1]), numbers.vector([-1, channels]))
+    first = op.Mul(image, height.value)
+    lines = [(op.Mul(op.Add(first, row), width.value), weight) for row, weight in rows]
     terms = []
     for (line, high), (column, wide) in product(lines, columns):
         elements = cast(op, op.Gather(pixels, op.Add(line, column), axis=0), work)
@@ -119,7 +107,7 @@ def gather_samples(node: Node, op: Emitter) -> Value:
 
 
 def _samples(
-    node: Node, op: Emitter, regions: Value, first: int, bins: int, length: Value, dtype: int, axes: list[int]
+    node: Node, op: Emitter, regions: Value, first: int, bins: int, length: Number, dtype: int, axes: list[int]
 ) -> list[tuple[Value, Value]]:
     """For the sampling points [region, bin, sample] along one axis the elements before and after, and their weights.
 
@@ -132,10 +120,10 @@ def _samples(
     node.limit(bins, ratio)
     parts = (numpy.arange(bins)[:, None] + (numpy.arange(ratio) + 0.5) / ratio) / bins
     at = op.Add(op.Unsqueeze(start, axes=[2]), op.Mul(op.Unsqueeze(extent, axes=[2]), op.const(parts[None], dtype)))
-    size = op.Cast(length, to=dtype) if length.constant is None else op.const(length.constant, dtype)
-    outside = op.Or(op.Less(at, op.const(-1, dtype)), op.Greater(at, size))
+    size = length.numbers.to(dtype).of(length)
+    outside = op.Or(op.Less(at, op.const(-1, dtype)), op.Greater(at, size.value))
     seen = op.Cast(op.Not(outside), to=dtype)
-    last = op.Sub(size, one) if length.constant is None else op.const(length.constant - 1, dtype)
+    last = (size - 1).value
     inside = op.Min(op.Max(at, zero), last)
     low = op.Floor(inside)
     after = op.Sub(inside, low)
@@ -152,7 +140,7 @@ def _samples(
 @downgrade("MaxUnpool", at=9)
 def find_the_source_of_each_element(node: Node, op: Emitter) -> Value:
     """An element of the output is the one whose index names it, or 0; windows that do not overlap have one each."""
-    shape = _sizes(node.input(0))
+    shape = fixed(node.input(0).shape)
     if shape is None:
         node.refuse("the shape of X is not known", "give the model's inputs shapes", unknown=True)
     axes, kernel = len(shape) - 2, node.attr("kernel_shape")
@@ -173,7 +161,7 @@ def find_the_source_of_each_element(node: Node, op: Emitter) -> Value:
     return op.Reshape(_matched(node, op, prod(shape[:2]) * prod(sizes)), op.const([*shape[:2], *sizes]))
 
 
-def _compared_in_windows(node: Node, op: Emitter, shape: list[int], kernel: list[int]) -> Value:
+def _compared_in_windows(node: Node, op: Emitter, shape: Sequence[int], kernel: list[int]) -> Value:
     """Each window is compared with the index that points into it."""
     sizes = [size * width for size, width in zip(shape[2:], kernel, strict=True)]
     parts = [(size, width) for size, width in zip(shape[2:], kernel, strict=True)]
@@ -206,37 +194,18 @@ def _matched(node: Node, op: Emitter, count: int) -> Value:
 
 @downgrade("CenterCropPad", at=18)
 def pad_then_slice(node: Node, op: Emitter) -> Value:
-    """Pad what is too small, slice what is too large; an odd element more is added or dropped at the end."""
-    x, wanted, axes = node.input(0), node.input(1), node.attr("axes")
-    sizes = [x.shape[node.axis(axis, len(x.shape))] for axis in axes] if x.shape is not None and axes else x.shape
-    target = wanted.constant
-    if target is None or sizes is None or not all(isinstance(size, int) for size in sizes):
-        return _pad_then_slice_at_run_time(node, op, axes)
-    numbers = list(axes or range(len(sizes)))
-    more = [max(int(goal) - int(size or 0), 0) for goal, size in zip(target, sizes, strict=True)]
-    less = [max(int(size or 0) - int(goal), 0) for goal, size in zip(target, sizes, strict=True)]
-    y = x
-    if any(more):
-        rank = node.rank(0)
-        pads = [0] * 2 * rank
-        for axis, count in zip(numbers, more, strict=True):
-            place = node.axis(axis, rank)
-            pads[place], pads[place + rank] = count // 2, count - count // 2
-        y = op.Pad(y, op.const(pads))
-    cut = [place for place, count in enumerate(less) if count]
-    if not cut:
-        return y
-    starts = [less[place] // 2 for place in cut]
-    ends = [start + int(target[place]) for start, place in zip(starts, cut, strict=True)]
-    return op.Slice(y, op.const(starts), op.const(ends), op.const([numbers[place] for place in cut]))
-
-
-def _pad_then_slice_at_run_time(node: Node, op: Emitter, axes: list[int] | None) -> Value:
-    x, target, half = node.input(0), cast(op, node.input(1), INT64), op.const([2])
-    places = op.const(axes) if axes else None
-    sizes = op.Shape(x) if places is None else op.Gather(op.Shape(x), places)
-    more = at_least_zero(op, op.Sub(target, sizes))
-    before = op.Div(more, half)
-    padded = op.at(18).Pad(x, op.Concat(before, op.Sub(more, before), axis=0), None, places)
-    start = op.Div(at_least_zero(op, op.Sub(sizes, target)), half)
-    return op.Slice(padded, start, op.Add(start, target), places)
+    """Pads what is too small, slices what is too large; an odd element more is added or dropped at the end."""
+    x, numbers, axes = node.input(0), Numbers(op), node.attr("axes") or None
+    sizes, target = numbers.sizes(x, axes), numbers.of(node.input(1), 0)
+    more, less = ((one - other).at_least(0).whole() for one, other in ((target, sizes), (sizes, target)))
+    named = None if axes is None else op.const(axes)
+    if more.known is None or more.known.any():
+        before = more // 2
+        x = op.at(18).Pad(x, numbers.vector([before, more - before]), None, named)
+    start, end = less // 2, less // 2 + target
+    if less.known is None:
+        return op.Slice(x, start.value, end.value, named)
+    cut = [place for place, count in enumerate(less.known.tolist()) if count]
+    bounds = [[int(number[place].number) for place in cut] for number in (start, end)]
+    names = [(axes or range(len(less.known)))[place] for place in cut]
+    return op.Slice(x, *(op.const(numbers) for numbers in (*bounds, names))) if cut else x

@@ -104,10 +104,9 @@ def _waves(
 
 def _table(cosine: Number, sine: Number, parts: int, order: str) -> Array:
     """Returns known waves with an axis for the parts of an element (p) and those of the outcome, in this order."""
-    known = ((numpy.asarray(cosine.known), _COSINE), (numpy.asarray(sine.known), _SINE))
-    first, second = (numpy.einsum(f"kl,pq->{order}", wave, where[:parts]) for wave, where in known)
-    made: Array = first + second
-    return made
+    pairs = ((cosine, _COSINE), (sine, _SINE))
+    one, other = (numpy.einsum(f"kl,pq->{order}", numpy.asarray(wave.known), where[:parts]) for wave, where in pairs)
+    return numpy.asarray(one + other)
 
 
 # ---- DFT

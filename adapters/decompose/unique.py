@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade, dtype_name
 from onnx_convert.adapters.lib.bodies import tensor_type
-from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, UINT64, cast
+from onnx_convert.adapters.lib.dtypes import BOOL, DOUBLE, FLOAT, INT64, UINT64, cast
 from onnx_convert.adapters.lib.indices import flat, places, scalar
 from onnx_convert.adapters.lib.shapes import are_zero, known_size, part, size_at
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 # holds; the first has the sign of the integer, and those of a negative one are negative.
 _DIGITS: Final = {"int32": 2, "uint32": 2, "int64": 3, "uint64": 3}
 _BITS: Final = 22
-_SORTED_AS_THEY_ARE: Final = ("float", "double")
-_COMPARED_AS_THEY_ARE: Final = ("bool", "int32", "int64", "float16", "float", "double")
+_FLOATS: Final = ("float16", "float", "double")
+_COMPARED_AS_THEY_ARE: Final = ("bool", "int32", "int64")
 
 
 @downgrade("Unique", at=11)
@@ -40,9 +40,13 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
         digits = _digits(op, elements, dtype)
         origin = _sorted_rows(op, digits)
     length, numbers = size_at(op, op.Shape(elements), 0), places(op, elements, 0)
-    told_apart = [elements] if dtype in _COMPARED_AS_THEY_ARE else digits
-    changes = reduce(op.Or, [_changes(op, op.Gather(value, origin)) for value in told_apart])
+    integers = dtype in _COMPARED_AS_THEY_ARE
+    told_apart = [elements] if integers else digits
+    changes = reduce(op.Or, [_changes(op, op.Gather(value, origin), floats=not integers) for value in told_apart])
     if elements is not x:
+        if dtype in _FLOATS:  # rows with NaN are equal to none, as numpy has it; the first one counts as the first
+            nan = op.Cast(op.Gather(digits[1], origin), to=BOOL)
+            changes = op.Or(changes, op.And(nan, op.Unsqueeze(op.Cast(numbers, to=BOOL), axes=[1])))
         changes = op.Cast(op.ReduceSum(op.Cast(changes, to=FLOAT), axes=[1], keepdims=0), to=BOOL)
     starts = op.Squeeze(op.NonZero(op.Or(changes, are_zero(op, numbers))), axes=[0])
     first, group, counts = op.Gather(origin, starts), None, None
@@ -70,9 +74,12 @@ def _rows(node: Node, op: Emitter, axis: int) -> Value:
     return op.Flatten(x, axis=1)
 
 
-def _changes(op: Emitter, ordered: Value) -> Value:
-    """Which elements differ from what is before them; the first does not."""
+def _changes(op: Emitter, ordered: Value, *, floats: bool) -> Value:
+    """Writes which elements differ from what is before them; the first does not. Floats, none of which is NaN here,
+    have an order at every opset, but are not compared for equality."""
     before = op.Concat(part(op, ordered, 0, 1), part(op, ordered, 0, -1), axis=0)
+    if floats:
+        return op.Or(op.Less(ordered, before), op.Greater(ordered, before))
     return op.Not(op.at(11).Equal(ordered, before))
 
 
@@ -80,9 +87,10 @@ def _changes(op: Emitter, ordered: Value) -> Value:
 
 
 def _digits(op: Emitter, x: Value, dtype: str) -> list[Value]:
-    """What to sort by, the last first: values that TopK knows."""
-    if dtype in _SORTED_AS_THEY_ARE:
-        return [x]
+    """Writes what to sort by, the last first: values that TopK knows. NaN comes behind all numbers, as one element."""
+    if dtype in _FLOATS:
+        nan, x = op.IsNaN(x), op.Cast(x, to=FLOAT) if dtype == "float16" else x
+        return [op.Where(nan, op.const(0, DOUBLE if dtype == "double" else FLOAT), x), op.Cast(nan, to=FLOAT)]
     if dtype not in _DIGITS:
         return [op.Cast(x, to=FLOAT)]
     wide = UINT64 if dtype == "uint64" else INT64

@@ -50,11 +50,9 @@ def stacked_type(element: Type) -> Type:
     return kind
 
 
-def element_type(stack: Type | None, axis: int | None = None) -> Type | None:
+def element_type(stack: Type, axis: int | None = None) -> Type:
     """Returns the type of what is stacked along an axis of a value; of the value itself without one. Only numbers are
     stated of its dimensions: other names would be taken for those of the graph around."""
-    if stack is None:
-        return None
     kind = TypeProto()
     kind.CopyFrom(stack)
     if axis is not None:

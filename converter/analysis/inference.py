@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 
     from onnx import FunctionProto, NodeProto
 
+    from onnx_convert.analysis.partition import Found
     from onnx_convert.analysis.view import View
     from onnx_convert.model.source import SourceModel
 
 
-def in_chunks(
-    seen: View, *, check_type: bool = True, check: Callable[[bytes], None] | None = None
-) -> GraphProto | None:
-    """What inference finds of a long view with a look at elements, chunk by chunk, each of which `check` is given
-    too; without nodes. None if that has to be found of the whole, which also tells what is wrong."""
+def in_chunks(seen: View, *, check_type: bool = True, check: Callable[[bytes], None] | None = None) -> Found | None:
+    """Returns what inference finds of a long view with a look at elements, chunk by chunk, each of which `check` is
+    given too. None if that has to be found of the whole, which also tells what is wrong."""
     return partition.inferred(seen, partial(_infer, check_type=check_type, data_prop=True), check)
 
 
@@ -61,16 +60,16 @@ def of_source(
     """
     seen = view.of_source(source)
     look = partial(strictly, check_type=False)  # which is for the result's check to see
-    found = in_chunks(seen, check_type=False)
-    settles = settling.concerned(source.index.operators, source.imports.main, *source.imports.functions)
-    if found is not None and not settles:
-        return found
-    if found is not None:
-        seen = view.of_source(source)  # the first is spent
-    serialised = seen.serialised()
+    what = settling.concern(source.index.operators, source.imports.main, *source.imports.functions)
+    states = bool(seen.head.graph.value_info)
+    in_parts = in_chunks(seen, check_type=False)
+    if in_parts is not None and settling.is_settled(in_parts, what, states=states):
+        return in_parts.graph
+    found = in_parts.graph if in_parts is not None else None
+    serialised = (view.of_source(source) if in_parts is not None else seen).serialised()  # the first is spent then
     if found is None:
         found = _attempt(look, serialised)
-    if found is None or settles:
+    if found is None or what:
         settled = claims.settle(serialised, found, look, complain)
         disown(settled.false)
         return settled.graph

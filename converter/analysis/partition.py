@@ -9,12 +9,12 @@ names that it makes up. Where these might cross from a chunk to the next, the gr
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import GraphProto, ModelProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from onnx_convert.analysis.view import with_nodes
-from onnx_convert.spec.types import MADE_UP
+from onnx_convert.spec.types import MADE_UP, contradicts, has_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,14 +23,29 @@ if TYPE_CHECKING:
     from onnx_convert.model.node_list import Chunk
 
 
+class Found(NamedTuple):
+    """What inference found of a long view: its main graph without nodes, and how many values the nodes make."""
+
+    graph: GraphProto
+    values: int
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the rank of each value was found, without a look at what the model states."""
+        told = len(self.graph.value_info) + len(self.graph.output)
+        values = chain(self.graph.value_info, self.graph.output)
+        return told >= self.values and all(has_shape(value.type) for value in values)
+
+
 def inferred(
     seen: View, infer: Callable[[bytes], GraphProto], check: Callable[[bytes], None] | None = None
-) -> GraphProto | None:
-    """The main graph of a long view, inferred chunk by chunk, without nodes; the view is spent if one is returned.
-    None if the view is not long, has functions, or has to be seen as a whole.
+) -> Found | None:
+    """Returns what is found of a long view chunk by chunk; the view is spent then. None if the view is not long, has
+    functions, or has to be seen as a whole.
 
     `infer` and `check` are given each chunk as a serialised model; what they raise is left for the whole to tell.
-    With a `check` a chunk may say that it uses or makes more than it does; without one it is believed.
+    With a `check` a chunk may say that it uses or makes more than it does; without one it is believed. The sizes that
+    the model states of its outputs are kept from `infer`, and compared with what it finds.
     """
     if len(seen.chunks) < 2 or seen.head.functions or not _is_told_once(seen.head.graph):
         return None
@@ -38,11 +53,11 @@ def inferred(
     for chunk, nodes in zip(seen.chunks, seen.nodes, strict=True):
         if check is None and not relay.is_ready(chunk):
             return None
-        part = with_nodes(relay.begin(chunk), nodes)
+        part = relay.begin(chunk)
         try:
             if check is not None:
-                check(part)
-            body = infer(part)
+                check(with_nodes(part, nodes))
+            body = infer(with_nodes(_without_sizes(part), nodes))
         except Exception:  # C++ errors come as several unrelated types
             return None
         made = chunk.made if check is None else {name for node in body.node for name in node.output[:]} - {""}
@@ -61,10 +76,12 @@ class _Relay:
         self._constants = {tensor.name: tensor for tensor in graph.initializer}
         self._stated = {value.name: value for value in graph.value_info}
         self._outputs = {value.name: value for value in graph.output}  # that no chunk had yet
+        self._claims = {value.name: value.type for value in graph.output}
         self._made = self._inputs.keys() | self._constants.keys()
         self._wanted = set().union(*(chunk.used - chunk.made for chunk in seen.chunks)) - self._made
         self._handed_on: dict[str, ValueInfoProto] = {}
         self._found: list[bytes] = []
+        self._values = 0
 
     def is_ready(self, chunk: Chunk) -> bool:
         """Whether earlier ones made all that a chunk uses; nodes need not be in order."""
@@ -93,6 +110,10 @@ class _Relay:
         if not self._made.isdisjoint(made):
             return False
         self._made |= made
+        self._values += len(made)
+        for value in body.output:
+            if not _take_claim(value.type, self._claims[value.name]):
+                return False
         wanted = self._wanted & made
         for value in chain(body.output, reversed(body.value_info)):  # most are made near the end
             if not wanted:
@@ -108,9 +129,9 @@ class _Relay:
         self._found.append(body.SerializeToString())
         return MADE_UP.encode() not in self._found[-1]
 
-    def whole(self) -> GraphProto | None:
-        """The graph that the chunks make together, with what is stated of other values; None if one of its outputs
-        is not made by any."""
+    def whole(self) -> Found | None:
+        """Returns the graph that the chunks make together, with what is stated of other values; None if one of its
+        outputs is not made by any."""
         if self._outputs:
             return None
         others = (value for name, value in self._stated.items() if name not in self._made)
@@ -119,13 +140,32 @@ class _Relay:
         for field in ("output", "value_info"):
             graph.ClearField(field)
         graph.MergeFromString(b"".join(self._found))
-        return graph
+        return Found(graph, self._values)
 
 
 def _is_told_once(graph: GraphProto) -> bool:
     """Whether each statement of the graph is of another value."""
     fields = (graph.initializer, graph.value_info, graph.output)
     return all(len({item.name for item in items}) == len(items) for items in fields)
+
+
+def _without_sizes(part: ModelProto) -> ModelProto:
+    """Takes what is stated of the sizes of outputs off a chunk."""
+    for value in part.graph.output:
+        value.type.tensor_type.ClearField("shape")
+    return part
+
+
+def _take_claim(found: TypeProto, claim: TypeProto) -> bool:
+    """Adds to what was found of an output what the model states of it; whether inference would have agreed."""
+    if not has_shape(claim):
+        return True
+    if not has_shape(found) or contradicts(found, claim):
+        return False
+    for mine, stated in zip(found.tensor_type.shape.dim, claim.tensor_type.shape.dim, strict=True):
+        if stated.HasField("dim_value") or (stated.HasField("dim_param") and not mine.HasField("dim_value")):
+            mine.CopyFrom(stated)
+    return True
 
 
 def _copy(value: ValueInfoProto) -> ValueInfoProto:

@@ -10,6 +10,7 @@ these operators not even a look.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from onnx_convert.analysis.corrections import Entry
     from onnx_convert.analysis.operator_shapes import Dims
+    from onnx_convert.analysis.partition import Found
 
 CUT: Final = "onnx_convert.cut"  # a domain and an operator that nobody knows
 _ROUNDS: Final = 8  # each of which settles at least the nodes that depend on none that is not settled
@@ -43,14 +45,35 @@ class Settled:
     raw: GraphProto | None = None
 
 
-def concerned(operators: Collection[tuple[str, str]], *imports: Mapping[str, int]) -> bool:
-    """Tells whether any operator (domain and name) is one of which inference is not believed at these opsets, or that
-    it does not know."""
-    return any(
-        not opsets.is_known(home) or corrections.entry_of(operator, home, versions.get(opsets.AI_ONNX, 0)) is not None
-        for versions in imports
-        for home, operator in ((opsets.canonical_domain(domain), operator) for domain, operator in operators)
-    )
+class Concern(IntEnum):
+    """What there is to settle in a model: nothing, ranks that inference may not find, or types that may be wrong."""
+
+    NOTHING = 0
+    RANKS = 1
+    TYPES = 2
+
+
+def concern(operators: Collection[tuple[str, str]], *imports: Mapping[str, int]) -> Concern:
+    """Returns what there is to settle in a model of these operators (domain and name) at these opsets. Of an operator
+    that onnx does not know anything may have to be."""
+    found = Concern.NOTHING
+    for versions in imports:
+        for domain, operator in operators:
+            home = opsets.canonical_domain(domain)
+            entry = corrections.entry_of(operator, home, versions.get(opsets.AI_ONNX, 0))
+            if not opsets.is_known(home) or (entry is not None and entry.wrong):
+                return Concern.TYPES
+            if entry is not None:
+                found = Concern.RANKS
+    return found
+
+
+def is_settled(found: Found, what: Concern, *, states: bool) -> bool:
+    """Returns whether inference needs no help with what it found of a long view in chunks. `states` says that the model
+    states types of inner values, which may be false."""
+    if what is Concern.RANKS:
+        return not states and found.is_ranked
+    return what is Concern.NOTHING
 
 
 def settle(model: ModelProto, found: GraphProto | None, infer: Callable[[bytes], GraphProto]) -> Settled:

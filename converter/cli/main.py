@@ -20,7 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 
-from onnx_convert.cli import hints, places, signals, tables
+from onnx_convert.cli import hints, places, signals, streams, tables
 from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
 
@@ -76,6 +76,7 @@ class _Command(click.Command):
         return rest
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
+        streams.open_those_that_are_closed()
         try:
             with signals.ended_by_signals():
                 code = super().main(*args, **{**extra, "standalone_mode": False})
@@ -204,6 +205,8 @@ def main(
     described = not to and runtime is None and ir_version is None
     _check_usage(click.get_current_context().params, described=described)
     if output is None and model == STREAM:
+        output = STREAM
+    if output in streams.STDOUT_NAMES:
         output = STREAM
     piped = output == STREAM and not check and not described
     if piped and (as_json or external == "save"):

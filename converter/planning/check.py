@@ -94,7 +94,7 @@ class _Checking:
         self.source = source
         self.plan = plan
         self.findings = Findings()
-        self._settles = settling.concerned(source.index.operators | plan.operators, plan.patch.opsets)
+        self._concern = settling.concern(source.index.operators | plan.operators, plan.patch.opsets)
         self._facts: Facts | None = None
 
     def _look(self) -> View:
@@ -102,7 +102,7 @@ class _Checking:
 
     def judged(self) -> tuple[list[str], Settled | None]:
         """Returns what is wrong with the result as it is now, and what is known of it."""
-        return judge(self._look, settles=self._settles)
+        return judge(self._look, self._concern)
 
     def _warn(self, warnings: Iterable[str]) -> None:
         self.findings = self.findings._replace(warnings=[*self.findings.warnings, *warnings])
@@ -131,7 +131,7 @@ class _Checking:
         what is known of the result."""
         source = self.source
         imports = source.imports.main, *source.imports.functions
-        before, _ = judge(partial(view.of_source, source), settles=settling.concerned(source.index.operators, *imports))
+        before, _ = judge(partial(view.of_source, source), settling.concern(source.index.operators, *imports))
         bare = claims.without(self._look().serialised())
         left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
         if settled is not None:
@@ -208,10 +208,13 @@ def _changed(
 
 def find(seen: View) -> tuple[list[str], GraphProto | None]:
     """Returns what is wrong with a view, one line a finding, and its inferred graph where inference got through."""
-    inferred = inference.in_chunks(seen, check=onnx.checker.check_model)
-    if inferred is not None:
-        return [], inferred
+    found = inference.in_chunks(seen, check=onnx.checker.check_model)
+    return ([], found.graph) if found is not None else _find_in_whole(seen)
+
+
+def _find_in_whole(seen: View) -> tuple[list[str], GraphProto | None]:
     findings: list[str] = []
+    inferred: GraphProto | None = None
     serialised = seen.serialised()
     try:
         inferred = inference.strictly(serialised)
@@ -220,11 +223,16 @@ def find(seen: View) -> tuple[list[str], GraphProto | None]:
     return findings + _unlawful(serialised), inferred
 
 
-def judge(look: Callable[[], View], *, settles: bool) -> tuple[list[str], Settled | None]:
+def judge(look: Callable[[], View], what: settling.Concern) -> tuple[list[str], Settled | None]:
     """Returns what is wrong with a view, one line a finding, and what is known of it where inference got through.
-    `settles` says that it has operators of which inference is not believed."""
-    findings, inferred = find(look())
-    if not settles:
+    `what` says what there is to settle."""
+    seen = look()
+    states = bool(seen.head.graph.value_info)
+    found = inference.in_chunks(seen, check=onnx.checker.check_model)
+    if found is not None and settling.is_settled(found, what, states=states):
+        return [], Settled(found.graph)
+    findings, inferred = ([], found.graph) if found is not None else _find_in_whole(seen)
+    if not what:
         return findings, Settled(inferred) if inferred is not None else None
     serialised = look().serialised()
     lines, settled = _settle(serialised, inferred)

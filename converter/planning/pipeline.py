@@ -11,6 +11,7 @@ from onnx_convert.planning.changes import changes_of
 from onnx_convert.planning.check import check
 from onnx_convert.planning.planner import plan
 from onnx_convert.planning.reach import Reach
+from onnx_convert.planning.remedies import with_remedies
 from onnx_convert.report import Report
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
@@ -45,8 +46,9 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
 
 
 def _refused(source: SourceModel, request: Request, target: Target, outcome: Plan) -> RefusedError:
-    """Returns the error for a plan with refusals, which tells what is within reach."""
+    """Returns the error for a plan with refusals, which tells what helps and what is within reach."""
     aim = target.opsets[opsets.AI_ONNX]
+    outcome = outcome._replace(refusals=with_remedies(source, request, aim, outcome.refusals))
     keeping = _keeping_ml(source, request, target)
     if keeping is None or not any(refusal.domain == opsets.AI_ONNX_ML for refusal in outcome.refusals):
         nearest = Reach(source, request).nearest(aim, outcome.refusals)

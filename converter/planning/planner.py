@@ -230,8 +230,9 @@ class _Planner:
                 version, holder = known.setdefault(domain, (entry.version, f"function {key[1]}"))
                 if version != entry.version:
                     reason = f"it has to be expanded, and imports {domain} {entry.version}, {holder} {version}"
-                    remedy = "keep_functions, or an opset whose IR version has functions (15 or above)"
-                    self._refusals.append(Refusal(key[1], key[0], "", 0, opsets.DOWN, reason, remedy))
+                    remedy = "go no lower than opset 15, whose IR version has functions"
+                    refusal = Refusal(key[1], key[0], "", 0, opsets.DOWN, reason, remedy, code="function-imports")
+                    self._refusals.append(refusal)
 
     def _refuse_doubles(self) -> None:
         """Refuses functions that are called like an operator which changes; which of the two a call means is nowhere
@@ -243,4 +244,5 @@ class _Planner:
                 direction = opsets.UP if start < stop else opsets.DOWN
                 reason = "it is a function of the model as well, and runtimes differ in which of the two they run"
                 remedy = "give the function another name"
-                self._refusals.append(Refusal(name, opsets.shown(domain), "", 0, direction, reason, remedy))
+                place = name, opsets.shown(domain), "", 0, direction
+                self._refusals.append(Refusal(*place, reason, remedy, code="function-is-operator"))

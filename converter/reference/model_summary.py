@@ -14,6 +14,7 @@ from onnx import AttributeProto, GraphProto, TensorProto
 
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.planning.reach import Reach
+from onnx_convert.planning.remedies import way_around
 from onnx_convert.spec import opsets
 from onnx_convert.storage import tensor_data
 from onnx_convert.target import runtimes
@@ -95,6 +96,10 @@ def describe(source: SourceModel, request: Request) -> Description:
     if opsets.AI_ONNX in source.imports.main:
         told.lowest, told.below = reach.limit(1)
         told.highest, told.above = reach.limit(opsets.latest())
+    told.below, told.above = (
+        [refusal._replace(remedy=refusal.remedy or way_around(refusal)) for refusal in refusals]
+        for refusals in (told.below, told.above)
+    )
     told.missing_data = source.missing
     told.foreign = source.foreign
     loading = [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]

@@ -165,11 +165,13 @@ class Driver:
             self._replace(node, node, opset, scope)
         elif route.is_unknown:
             where = f"opset {opset}" if opset else "any opset: its domain is not imported"
-            self._refuse(node, Refuse(f"not an operator of {opsets.shown(node.domain)} at {where}"), scope)
+            reason = f"not an operator of {opsets.shown(node.domain)} at {where}"
+            remedy = "the model is not valid: stamp it with the opset that its nodes were written for"
+            self._refuse(node, Refuse(reason, remedy, code="unknown-operator"), scope)
             nodes.keep(node)
         elif route.is_undecided:
             reason = f"what becomes of it between {node.domain} {opset} and {route.stop} is not decided"
-            self._refuse(node, Refuse(reason, "register an adapter, or declare it compatible"), scope)
+            self._refuse(node, Refuse(reason, "register an adapter, or declare it compatible", code="undecided"), scope)
             nodes.keep(node)
         elif route.crossing is not None:
             moving = node
@@ -230,7 +232,8 @@ class Driver:
         for name in dict.fromkeys(unknown):
             if self._options.strict:
                 reason = f"the dtype of {name!r} is not known, and opset {stop} takes fewer than the model's opset"
-                self._refuse(node, Refuse(reason, "leave out --strict to have it assumed", unknown=True), scope)
+                remedy = "leave out --strict to have it assumed"
+                self._refuse(node, Refuse(reason, remedy, code="unknown-dtype", unknown=True), scope)
             shown = f"{node.op_type} {name_of(node)!r}"
             self._work.assumed.append(f"{shown}: the dtype of {name!r} is legal at opset {stop}")
 
@@ -316,6 +319,7 @@ class Driver:
                 reason=why.reason,
                 remedy=why.remedy,
                 path=scope.path,
+                code=why.code,
             )
         )
 

@@ -250,7 +250,7 @@ class Emitter:
             raise InternalError(f"there is no {new.op_type} at opset {opset}")
         self.emitted.append((new, opset))
         if len(self.emitted) > _MOST_NODES:
-            self.subject.refuse(f"what replaces it is too large: more than {_MOST_NODES} nodes")
+            self.subject.refuse(f"what replaces it is too large: more than {_MOST_NODES} nodes", code="too-large")
         self.draft.write(new, opset)
         return tuple(Value(name, self.draft) for name in new.output)
 

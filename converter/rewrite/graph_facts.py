@@ -70,6 +70,8 @@ class GraphFacts(WrittenValues):
             self.written[name] = entry
             self.types.pop(name, None)
         self.types |= rewrite.types
+        self.type_strs |= rewrite.type_strs  # which may be known from a form on the way, and not from the last one
+        self.elements |= rewrite.elements
 
     def take_replayed(self, nodes: Sequence[NodeProto], values: Sequence[str], versions: Mapping[str, int]) -> None:
         """Adds nodes that a replay wrote, given the values that they make, and the opset of each domain."""
@@ -97,7 +99,7 @@ class GraphFacts(WrittenValues):
             found = self._fold(name, source, self.imports)
         else:
             return self._outer.constant(name) if self._outer is not None and name not in self._sources else None
-        self._constants[name] = found
+        self.elements[name] = found
         return found
 
     def _known_foldable(self, name: str) -> Array | None:

@@ -171,7 +171,7 @@ class Legalizer:
         if step in moving.lineage:
             raise InternalError(f"{node.op_type}@{crossing.boundary} leads to itself", node=name_of(node))
         if decision is None:
-            raise Refuse(*undecided(node, crossing))
+            raise Refuse(*undecided(node, crossing), code="undecided")
         if isinstance(decision, Impossible):
             raise Refuse(decision.reason, decision.remedy)
         landing = crossing.boundary if crossing.direction == opsets.UP else crossing.boundary - 1
@@ -188,7 +188,7 @@ class Legalizer:
         except Exception as error:
             raise _fault(error, decision, node) from error
         if op.size and not self._options.expand_all:
-            raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be")
+            raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be", code="too-large")
         self._promise(op.form, op.condition)
         try:
             op.take_over(outcome)
@@ -212,9 +212,10 @@ class Legalizer:
         """Refuses a form that the user does not allow. Inside a function the facts of a call may yield a better one."""
         if form == CONDITIONAL and not self._options.conditional:
             remedy = "--allow conditional, if you know that it holds"
-            raise Refuse(f"the only form is right if {condition}", remedy, unknown=True)
+            raise Refuse(f"the only form is right if {condition}", remedy, code="conditional-only", unknown=True)
         if form != EXACT and self._options.exact:
-            raise Refuse(f"the only form is {form}, not exact: {condition}", "leave out --exact", unknown=True)
+            reason = f"the only form is {form}, not exact: {condition}"
+            raise Refuse(reason, "leave out --exact", code="not-exact", unknown=True)
 
     def _settle(self, moving: _Moving, route: Route, rewriting: _Rewriting) -> list[NodeProto]:
         """Returns what stands for a node that has nothing left to cross: the node if it is legal, else the node in a
@@ -230,12 +231,13 @@ class Legalizer:
             draft.arrive(node, route.stop)
             return [node]
         if finding.formal is None or finding.remedy:
-            raise Refuse(finding.reason, finding.remedy, boundary=finding.since)
+            code = "not-legal" if finding.formal is None else "dtype-floor"
+            raise Refuse(finding.reason, finding.remedy, code=code, boundary=finding.since)
         promotion = promote(Node(node, draft, moving.opset), signature, route.stop, finding)
         if promotion is None:
-            raise Refuse(finding.reason, boundary=finding.since)
+            raise Refuse(finding.reason, code="dtype", boundary=finding.since)
         if self._options.types == "refuse" or (promotion.form == EQUIVALENT and self._options.types == "cast"):
-            raise Refuse(finding.reason, promotion.remedy, boundary=finding.since)
+            raise Refuse(finding.reason, promotion.remedy, code="dtype-cast", boundary=finding.since)
         self._promise(promotion.form, promotion.condition)
         shown = opsets.shown(node.domain)
         rewriting.steps.append(
@@ -267,7 +269,9 @@ def _located(refuse: Refuse, moving: NodeProto, source: NodeProto, crossing: Cro
     within = f"what replaces it needs {moving.op_type}: " if moving.op_type != source.op_type else ""
     boundary, direction = (crossing.boundary, crossing.direction) if crossing is not None else (refuse.boundary, "")
     reason = f"{within}{refuse.reason}"
-    return Refuse(reason, refuse.remedy, unknown=refuse.unknown, boundary=boundary, direction=direction)
+    return Refuse(
+        reason, refuse.remedy, code=refuse.code, unknown=refuse.unknown, boundary=boundary, direction=direction
+    )
 
 
 def _fault(error: Exception, adapter: Adapter, node: NodeProto) -> InternalError:

@@ -36,7 +36,7 @@ Shape = tuple[Dim, ...]
 
 _STATE_TYPE: Final = "state its type in the model's value_info"
 _LESS: Final = "no runtime would be served by that; choose smaller sizes"
-_GIVE_SHAPES: Final = "give the model's inputs shapes, or run shape inference on it first"
+_GIVE_SHAPES: Final = "give the model's inputs shapes"
 _FOLD: Final = "make it a constant (fold constants first), or choose an opset on this side of the boundary"
 
 
@@ -57,12 +57,21 @@ class Refuse(Exception):
 
     `unknown` says that a fact is missing which the caller of an enclosing function may know; the engine then expands
     the function at its calls and asks again there. `boundary` and `direction` tell where the node was refused; without
-    a direction `boundary` is the opset down to which the node could have been carried.
+    a direction `boundary` is the opset down to which the node could have been carried. `code` is one of
+    `onnx_convert.report.CODES`.
     """
 
     def __init__(
-        self, reason: str, remedy: str = "", *, unknown: bool = False, boundary: int = 0, direction: str = ""
+        self,
+        reason: str,
+        remedy: str = "",
+        *,
+        code: str = "no-form",
+        unknown: bool = False,
+        boundary: int = 0,
+        direction: str = "",
     ) -> None:
+        self.code = code
         self.boundary = boundary
         self.direction = direction
         self.reason = reason
@@ -223,12 +232,21 @@ class Node:
         value = self.input(index).constant
         if value is None:
             name = self._formal(index)
-            self.refuse(f"input {name} is computed at run time, and there is no form for that", _FOLD, unknown=True)
+            self.refuse(
+                f"input {name} is computed at run time, and there is no form for that",
+                _FOLD,
+                code="needs-constant",
+                unknown=True,
+            )
         return value
 
     def _need(self, fact: T | None, index: int, what: str, remedy: str) -> T:
         if fact is None:
-            self.refuse(f"the {what} of input {self._formal(index)} is not known", remedy, unknown=True)
+            name = self.proto.input[index]
+            if remedy == _GIVE_SHAPES and self.draft.is_of_model(name):
+                remedy += f", or state the shape of {name!r} in its value_info"
+            reason = f"the {what} of input {self._formal(index)} is not known"
+            self.refuse(reason, remedy, code=f"needs-{what}", unknown=True)
         return fact
 
     def _formal(self, index: int) -> str:
@@ -278,6 +296,7 @@ class Node:
             self.refuse(
                 f"attribute {name} is a reference to the function's attribute {attribute.ref_attr_name}",
                 "call the function with the attribute, or inline it",
+                code="needs-attribute",
                 unknown=True,
             )
         return attribute_value(attribute)
@@ -298,8 +317,10 @@ class Node:
         for number in sizes:
             product *= max(number, 0)
         if product > most:
-            self.refuse(f"what replaces it is too large: a list of {product} elements", _LESS)
+            self.refuse(f"what replaces it is too large: a list of {product} elements", _LESS, code="too-large")
 
-    def refuse(self, reason: str, remedy: str = "", *, unknown: bool = False) -> NoReturn:
-        """Refuses the node: says why it cannot cross, and what the user can do."""
-        raise Refuse(reason, remedy, unknown=unknown)
+    def refuse(self, reason: str, remedy: str = "", *, code: str = "", unknown: bool = False) -> NoReturn:
+        """Refuses the node: says why it cannot cross, and what the user can do; with one of `report.CODES` if the
+        default does not fit."""
+        usual = "invalid-model" if remedy.startswith("the model is not valid") else "no-form"
+        raise Refuse(reason, remedy, code=code or ("needs-fact" if unknown else usual), unknown=unknown)

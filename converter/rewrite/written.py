@@ -110,8 +110,8 @@ class WrittenValues(ABC):
         self.written = WrittenNodes()
         self.earlier: dict[str, Entry] = {}  # what a value was first written as
         self.types: dict[str, TypeProto | None] = {}  # where not even the rank is known otherwise
-        self._type_strs: dict[str, str] = {}
-        self._constants: dict[str, Array | None] = {}
+        self.type_strs: dict[str, str] = {}
+        self.elements: dict[str, Array | None] = {}  # of constants
         self._depth = 0
 
     @abstractmethod
@@ -168,13 +168,13 @@ class WrittenValues(ABC):
             path.append(self._source_of_type(path[-1]))
         if answer:
             for passed in path:
-                self._type_strs[passed] = answer
+                self.type_strs[passed] = answer
         return answer
 
     def _type_str_at_once(self, name: str) -> str | None:
         """Returns a type as far as it is known without looking at other values; None if it is that of another value."""
-        if name in self._type_strs:
-            return self._type_strs[name]
+        if name in self.type_strs:
+            return self.type_strs[name]
         answer = self._known_type_str(name)
         if answer:
             return answer
@@ -225,8 +225,8 @@ class WrittenValues(ABC):
     # ---- constants
 
     def constant(self, name: str) -> Array | None:
-        if name in self._constants:
-            return self._constants[name]
+        if name in self.elements:
+            return self.elements[name]
         if name not in self.written:
             return self._known_constant(name)
         node, opset = self.written[name]
@@ -235,7 +235,7 @@ class WrittenValues(ABC):
             found = self._elements(tensor)
         else:
             found = self._fold(name, node, {**self.imports, opsets.canonical_domain(node.domain): opset})
-        self._constants[name] = found
+        self.elements[name] = found
         return found
 
     def _elements(self, tensor: TensorProto) -> Array | None:
@@ -244,7 +244,7 @@ class WrittenValues(ABC):
         return elements_of(tensor) if known else None
 
     def _fold(self, name: str, node: NodeProto, imports: Imports) -> Array | None:
-        self._constants[name] = None  # a cycle of names ends here
+        self.elements[name] = None  # a cycle of names ends here
         self._depth += 1
         deep = self._depth > _DEPTH
         found = None if deep else folding.fold(node, self.foldable, self.type_of, imports)
@@ -253,7 +253,7 @@ class WrittenValues(ABC):
 
     def foldable(self, name: str) -> Array | None:
         """Returns the elements of a constant that is small enough to be folded."""
-        return self.constant(name) if name in self.written or name in self._constants else self._known_foldable(name)
+        return self.constant(name) if name in self.written or name in self.elements else self._known_foldable(name)
 
     def literal(self, name: str) -> TensorProto | None:
         node = self.written.node_not_replayed(name)

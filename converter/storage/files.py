@@ -5,18 +5,41 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from io import FileIO, RawIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, Final, cast
 
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.wire import HEADER, Piece, length
 from onnx_convert.storage.splice import pour
 
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
 WINDOW = 1 << 14
 """Bytes read at once on the way through headers."""
+
+
+Identity = tuple[int, int, int, int]
+"""Device, inode, size and time of the last change of a file."""
+
+
+def _check_regular(path: Path, mode: int) -> None:
+    if stat.S_ISDIR(mode):
+        raise InvalidModelError("is a folder, not a file", where=str(path))
+    if not stat.S_ISREG(mode):  # opening a pipe would wait, a device may never end
+        raise InvalidModelError("is no regular file", where=str(path))
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Opens a file; a pipe that took its place is opened as well, and seen then."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class File:
@@ -25,12 +48,13 @@ class File:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            mode = path.stat().st_mode
-            if stat.S_ISDIR(mode):
-                raise InvalidModelError("is a folder, not a file", where=str(path))
-            if not stat.S_ISREG(mode):  # opening a pipe would wait, a device may never end
-                raise InvalidModelError("is no regular file", where=str(path))
-            self._file = FileIO(path, "rb")
+            _check_regular(path, path.stat().st_mode)
+            self._file = FileIO(path, "rb", opener=_open_without_waiting)
+            try:
+                _check_regular(path, os.fstat(self._file.fileno()).st_mode)  # it may be another one by now
+            except BaseException:
+                self._file.close()
+                raise
         except OSError as error:
             raise InvalidModelError(f"cannot be read: {error.strerror}", where=str(path)) from error
         except ValueError as error:  # a zero byte in the name
@@ -38,6 +62,17 @@ class File:
         self._status = os.fstat(self._file.fileno())
         self.size = self._status.st_size
         self._window = (b"", 0)
+
+    @property
+    def identity(self) -> Identity:
+        """What tells the file from all others, and from itself when it is written into."""
+        status = self._status
+        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+    def real_path(self) -> Path:
+        """Where the file lies that was opened, all links followed."""
+        descriptor = Path(f"/proc/self/fd/{self._file.fileno()}")
+        return Path(os.readlink(descriptor) if descriptor.is_symlink() else os.path.realpath(self.path))
 
     def window(self, position: int) -> tuple[bytes, int]:
         buffer, base = self._window
@@ -77,17 +112,28 @@ class File:
 
 
 class Closed:
-    """A file as a `Source` that is open only while it is read: a model may have thousands of data files."""
+    """A file as a `Source` that is open only while it is read: a model may have thousands of data files.
 
-    def __init__(self, path: Path, size: int) -> None:
+    InvalidModelError if it is another one by then, or was written into.
+    """
+
+    def __init__(self, path: Path, size: int, identity: Identity | None = None) -> None:
         self.path = path
         self.size = size
+        self._identity = identity
+
+    def _open(self) -> File:
+        file = File(self.path)
+        if self._identity is not None and file.identity != self._identity:
+            file.close()
+            raise InvalidModelError("was changed by somebody else in the meantime", where=str(self.path))
+        return file
 
     def window(self, position: int) -> tuple[bytes, int]:
         return self.read(position, min(position + WINDOW, self.size)), position
 
     def read(self, start: int, stop: int) -> bytes:
-        file = File(self.path)
+        file = self._open()
         try:
             return file.read(start, stop)
         finally:
@@ -97,7 +143,7 @@ class Closed:
         return None
 
     def opened(self) -> AbstractContextManager[File]:
-        return closing(File(self.path))
+        return closing(self._open())
 
 
 class _Comparison(RawIOBase):
@@ -146,6 +192,8 @@ def delivery() -> Iterator[Deliver]:
     folders: list[Path] = []
     placed: list[Path] = []
     at_work = Path()
+    swept: set[Path] = set()
+    locks = ExitStack()
 
     def deliver(path: Path, pieces: Iterable[Piece], tick: Callable[[int], None]) -> None:
         nonlocal at_work
@@ -153,9 +201,13 @@ def delivery() -> Iterator[Deliver]:
         for folder in reversed([f for f in path.parents if not f.exists()]):
             folder.mkdir()
             folders.append(folder)
-        temporary = path.parent / f".onnx-convert-{os.urandom(8).hex()}"
+        if path.parent not in swept:
+            swept.add(path.parent)
+            _sweep(path.parent)
+        temporary = path.parent / f"{_TEMPORARY}{os.urandom(8).hex()}"
         waiting.append((temporary, path))
         with FileIO(temporary, "xb") as file:
+            _lock(file, locks)
             pour(pieces, file, tick)
             if path.exists():
                 os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
@@ -180,3 +232,40 @@ def delivery() -> Iterator[Deliver]:
         if isinstance(error, OSError):
             raise OSError(error.errno, f"cannot be written: {error.strerror}", str(at_work)) from error
         raise
+    finally:
+        locks.close()
+
+
+_TEMPORARY: Final = ".onnx-convert-"
+_STALE: Final = 60.0  # seconds for which a temporary file may be there before it is locked
+
+
+def _lock(file: FileIO, locks: ExitStack) -> None:
+    """Locks a temporary file as long as its writer lives, whatever becomes of it, and of the file's own descriptor."""
+    if fcntl is not None:
+        held = os.dup(file.fileno())
+        locks.callback(os.close, held)
+        with suppress(OSError):  # not every file system has locks
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sweep(folder: Path) -> None:
+    """Removes temporary files of ours whose writer was killed: those that nobody holds a lock on."""
+    if fcntl is None:
+        return
+    with suppress(OSError):
+        for path in folder.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}"):
+            with suppress(OSError):
+                _remove_if_stale(path)
+
+
+def _remove_if_stale(path: Path) -> None:
+    status = path.lstat()
+    if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or time.time() - status.st_mtime < _STALE:
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # fails where the writer lives
+        path.unlink()
+    finally:
+        os.close(descriptor)

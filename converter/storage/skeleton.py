@@ -67,7 +67,7 @@ class ModelFile:
         self.source = source
         self.mark = f"\0{os.urandom(16).hex()}:"
         self._payloads: list[_Payload] = []
-        self._data_sizes: dict[str, tuple[Path, int]] = {}
+        self._data_files: dict[str, Closed] = {}
         self.model = self._parse()
 
     def __enter__(self) -> Self:
@@ -200,7 +200,7 @@ class ModelFile:
     @property
     def data_files(self) -> list[Path]:
         """The data files that were looked at so far."""
-        return [file for file, _ in self._data_sizes.values()]
+        return [file.path for file in self._data_files.values()]
 
     # --- external data ------------------------------------------------------------------------------------------
 
@@ -209,7 +209,8 @@ class ModelFile:
         entries = external_data(tensor)
         location = entries.get("location", "")
         what = f"tensor {tensor.name!r}, data file {location!r}"
-        file, present = self.data_file(location, what)
+        file = self.data_file(location, what)
+        present = file.size
         try:
             start = int(entries.get("offset") or 0)
             given = int(entries["length"]) if entries.get("length") else None
@@ -224,30 +225,33 @@ class ModelFile:
         if start + size > present:
             has = f"{max(present - start, 0)} present at offset {start}"
             raise InvalidModelError(f"{what}: {size} bytes needed, {has}", where=self.name)
-        return Span(Closed(file, present), start, start + size)
+        return Span(file, start, start + size)
 
-    def data_file(self, location: object, what: str) -> tuple[Path, int]:
-        """The data file at a location and its size. It must lie in the model's folder, links followed."""
+    def data_file(self, location: object, what: str) -> Closed:
+        """The data file at a location. It must lie in the model's folder, links followed; what is opened is what is
+        checked, and what is read later has to be the same file."""
         if not isinstance(location, str) or not location or "\0" in location:
             raise InvalidModelError(f"{what}: the location is no file name", where=self.name)
-        if location in self._data_sizes:
-            return self._data_sizes[location]
+        if location in self._data_files:
+            return self._data_files[location]
         if self.path is None:
             raise InvalidModelError(f"{what}: lies beside the model, which has no folder", where=self.name)
         relative = Path(location)
         if relative.is_absolute() or relative.drive or ".." in relative.parts:
             raise InvalidModelError(f"{what}: the location leads out of the model's folder", where=self.name)
         file = self.path.parent / relative
-        real = Path(os.path.realpath(file))
-        # Caches keep a model and its data as links to one common store: the folder of the real model is home, too.
-        homes = (os.path.realpath(self.path.parent), os.path.dirname(os.path.realpath(self.path)))
-        if not any(real.is_relative_to(home) for home in homes):
-            raise InvalidModelError(f"{what}: a link leads out of the model's folder", where=self.name)
         try:
-            status = file.stat()
+            if not stat.S_ISREG(file.stat().st_mode):
+                raise InvalidModelError(f"{what}: is not a regular file", where=self.name)
+            opened = File(file)
         except OSError as error:
             raise InvalidModelError(f"{what}: {error.strerror}", where=self.name) from error
-        if not stat.S_ISREG(status.st_mode):
-            raise InvalidModelError(f"{what}: is not a regular file", where=self.name)
-        self._data_sizes[location] = file, status.st_size
-        return file, status.st_size
+        try:
+            # Caches keep a model and its data as links to one common store: the folder of the real model is home, too.
+            homes = (os.path.realpath(self.path.parent), os.path.dirname(os.path.realpath(self.path)))
+            if not any(opened.real_path().is_relative_to(home) for home in homes):
+                raise InvalidModelError(f"{what}: a link leads out of the model's folder", where=self.name)
+            found = self._data_files[location] = Closed(file, opened.size, opened.identity)
+        finally:
+            opened.close()
+        return found

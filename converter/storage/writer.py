@@ -70,7 +70,9 @@ def write(
     path = Path(destination)
     if path.is_dir():
         raise UsageError(f"{path}: is a folder, not a file")
-    if path.exists() and not path.is_file():  # a pipe, a device: there is nothing to replace
+    there = Path(os.path.abspath(path)).parent
+    if (path.exists() and not path.is_file()) or there.parts[1:2] in (("dev",), ("proc",)):
+        # a pipe, a device, another name of an open file: there is nothing to replace
         with path.open("wb") as stream:
             return write_stream(model, stream, source, external=external, progress=progress)._replace(path=path)
     if not path.parent.is_dir():

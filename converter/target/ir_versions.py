@@ -119,7 +119,8 @@ def excess(
     if most is None or floor <= most:
         return []
     why = f"needs IR version {floor}, and {runtime} loads {most} at most"
-    return [Refusal("model", "", reason, 0, opsets.DOWN, why, "a newer runtime, or a model without it")]
+    remedy = "a newer runtime, or a model without it"
+    return [Refusal("model", "", reason, 0, opsets.DOWN, why, remedy, code="runtime-ir-version")]
 
 
 def choose(

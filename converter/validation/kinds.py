@@ -13,8 +13,8 @@ from onnx_convert.model.attributes import attribute_value
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import size, tensor_type, type_str
-from onnx_convert.validation import shapes
-from onnx_convert.validation.shapes import Known
+from onnx_convert.validation import shapes, uses
+from onnx_convert.validation.uses import Known
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,12 +56,12 @@ class Case(NamedTuple):
         return known.type_str if known is not None else ""
 
     @property
-    def use(self) -> shapes.Use:
+    def use(self) -> uses.Use:
         """What is known of ranks and lengths."""
         node = self.node
         given = {a.name: attribute_value(a) for a in node.attribute if a.type in _PLAIN and a.type}
         given = {name: value for name, value in given.items() if not _is_reference(node, name)}
-        return shapes.Use(node.op_type, self.opset, [self.known.get(n) for n in node.input], len(node.output), given)
+        return uses.Use(node.op_type, self.opset, [self.known.get(n) for n in node.input], len(node.output), given)
 
 
 def _is_reference(node: NodeProto, name: str) -> bool:
@@ -75,20 +75,18 @@ class Kinds:
         self._source = source
         self.cases: dict[Key, Case] = {}
         self.constants: list[NodeProto] = []  # each of which is its own kind
-        for key, node, imports, known in self._walk():
-            if key not in self.cases:
-                domain = opsets.canonical_domain(node.domain)
-                self.cases[key] = Case(node, domain, imports.get(domain, 0), known)
+        cases = self.cases
+        for number, (body, imports, known) in enumerate(self._bodies()):
+            for key, node in self._nodes(body, number, known):
+                if key not in cases:
+                    domain = opsets.canonical_domain(node.domain)
+                    cases[key] = Case(node, domain, imports.get(domain, 0), known)
 
     def nodes(self) -> Iterator[tuple[Key, NodeProto]]:
         """All nodes, each with its kind."""
-        for key, node, _, _ in self._walk():
-            yield key, node
-
-    def _walk(self) -> Iterator[tuple[Key, NodeProto, dict[str, int], dict[str, Known]]]:
         self.constants = []
-        for number, (body, imports, known) in enumerate(self._bodies()):
-            yield from ((key, node, imports, known) for key, node in self._nodes(body, number, known))
+        for number, (body, _, known) in enumerate(self._bodies()):
+            yield from self._nodes(body, number, known)
 
     def _bodies(self) -> Iterator[tuple[GraphProto | FunctionProto, dict[str, int], dict[str, Known]]]:
         """Each body with its opsets, and what is certain of its values."""
@@ -132,7 +130,8 @@ class Kinds:
                 told: tuple[Any, ...] = tuple([known.get(name) for name in inputs])
             else:
                 told = tuple([types.get(name, "") for name in inputs])
-            attributes = tuple([_key_of(attribute) for attribute in node.attribute])
+            held = node.attribute
+            attributes = tuple([_key_of(attribute) for attribute in held]) if held else ()
             yield (number, *operator, attributes, len(node.output), told), node
             if may_hold:
                 for _, _, graph in subgraphs(node):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from onnx_convert.validation.shapes import Use
+    from onnx_convert.validation.uses import Use
 
     Rule = Callable[[Use], str]
 
@@ -34,6 +34,8 @@ def channels(*indices: int) -> Rule:
 
     def rule(use: Use) -> str:
         dims = use.dims(0)
+        if use.given.get("spatial", 1) == 0:
+            return ""  # of each feature, below opset 9
         for index in indices:
             own = use.dims(index)
             if own is None:
@@ -201,6 +203,17 @@ def pads_list(use: Use) -> str:
     return f"pads has rank {len(dims)}, not 1"
 
 
+def repeats(use: Use) -> str:
+    """Returns what is wrong with the shape of what Tile is given: from 6 on a row, below two numbers."""
+    return ranks(1, 1)(use) if use.opset >= 6 else ""
+
+
+def statistics(use: Use) -> str:
+    """Returns what is wrong with the shapes of scale, bias, mean and variance: one number a channel, and one an element
+    below 9 where `spatial` is 0."""
+    return channels(1, 2, 3, 4)(use) if use.given.get("spatial", 1) else ""
+
+
 def _shown(dims: Sequence[int | None]) -> str:
     return f"[{', '.join('?' if size is None else str(size) for size in dims)}]"
 
@@ -209,10 +222,11 @@ _REDUCTIONS: Final = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax R
 
 BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     (f"{_REDUCTIONS} ReduceSum ReduceSumSquare", (ranks(1, 1),)),
-    ("Reshape Expand Tile", (ranks(1, 1),)),
+    ("Reshape Expand", (ranks(1, 1),)),
+    ("Tile", (repeats,)),
     ("ConstantOfShape", (ranks(0, 1),)),
     ("Pad", (pads_list,)),
-    ("BatchNormalization", (channels(1, 2, 3, 4),)),
+    ("BatchNormalization", (statistics,)),
     ("InstanceNormalization", (channels(1, 2),)),
     ("LayerNormalization", (onto(0, 1, 2),)),
     ("RMSNormalization", (onto(0, 1),)),

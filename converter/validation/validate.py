@@ -7,18 +7,22 @@ by kind: the opset they fit, their attributes, and ranks and lengths where these
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from onnx_convert.analysis import canary, view
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.graphs import name_of
 from onnx_convert.spec import opsets
 from onnx_convert.validation import attributes, shapes, stamp
 from onnx_convert.validation.kinds import Kinds
 
+_SUSPICIOUS: Final = range(2**31 + 1, 2**63 - 2**33)
+
 if TYPE_CHECKING:
     from onnx import NodeProto
 
     from onnx_convert.model.source import SourceModel
+    from onnx_convert.validation.kinds import Case
 
 
 def validate(source: SourceModel) -> None:
@@ -30,13 +34,29 @@ def validate(source: SourceModel) -> None:
     stamp.judge(kinds.cases, kinds.nodes, called, source.name)
     for node in kinds.constants:
         _raise(node, attributes.fault(node, source.imports.everywhere.get(opsets.AI_ONNX, 1), ""), source.name)
+    suspicious = False
     for case in kinds.cases.values():
         node, domain = case.node, case.domain
+        suspicious = suspicious or _is_suspicious(case)
         if (domain, node.op_type) in called or opsets.schema_at(node.op_type, case.opset, domain) is None:
             continue
         _raise(node, attributes.fault(node, case.opset, domain), source.name)
         if domain == opsets.AI_ONNX and node.op_type in shapes.RULES:
             _raise(node, shapes.fault(case.use), source.name)
+    if suspicious and not canary.survives(view.of_source(source).serialised()):
+        raise InvalidModelError("onnx's own check does not survive this model", where=source.name)
+
+
+def _is_suspicious(case: Case) -> bool:
+    """Tells whether a node has a size or a number by which C++ code may overflow; those that stand for the end of an
+    axis have always been fed to it."""
+    if case.domain not in (opsets.AI_ONNX, opsets.AI_ONNX_ML):
+        return False
+    use = case.use
+    numbers = [number for known in use.inputs if known for number in (*(known.dims or ()), *(known.elements or ()))]
+    for value in use.given.values():
+        numbers += value if isinstance(value, list) else [value]
+    return any(isinstance(number, int) and abs(number) in _SUSPICIOUS for number in numbers)
 
 
 def _raise(node: NodeProto, fault: str, where: str) -> None:

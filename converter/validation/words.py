@@ -17,7 +17,7 @@ BitShift: direction: LEFT RIGHT
 Cast CastLike: round_mode: up down nearest
 CausalConvWithState: activation: none silu swish
 DepthToSpace SpaceToDepth: mode: DCR CRD
-GRU LSTM RNN: direction: forward reverse bidirectional
+GRU LSTM RNN: direction: forward foward reverse bidirectional
 Gelu: approximate: none tanh
 GridSample: mode: bilinear nearest bicubic linear cubic
 GridSample: padding_mode: zeros border reflection

@@ -34,6 +34,25 @@ ONE_HOT: list[Row] = [
 ]
 
 
-ROWS = [*COMPRESS, *ONE_HOT]
+EDGES: list[Row] = [
+    rewrites(
+        f"OneHot of constants below zero at {axis}",
+        11,
+        10,
+        f"(float[2] v) => (float[?,?] y) <int64[4] i = {{-1,0,-3,-4}}, int64 d = {{3}}> "
+        f"{{ y = OneHot<axis={axis}>(i, d, v) }}",
+    )
+    for axis in (-1, 0, -2)
+] + [
+    rewrites(
+        "OneHot of constants below zero and a depth at run time",
+        11,
+        10,
+        "(float[2] v, int32 d) => (float[?,?] y) <int64[4] i = {-1,0,-3,-4}> { y = OneHot(i, d, v) }",
+        feeds={"d": 3},
+    ),
+]
+
+ROWS = [*COMPRESS, *ONE_HOT, *EDGES]
 
 test_rows = each_of(ROWS)

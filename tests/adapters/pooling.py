@@ -180,7 +180,7 @@ INDEX: list[Row] = [
     ),
     *(
         rewrites(
-            f"{M} of {dtype} with indices, nothing above the lowest",
+            f"{M} of {dtype} with indices, nothing in {x} above the lowest",
             12,
             target,
             indices(attributes, x, y).replace("float", dtype),

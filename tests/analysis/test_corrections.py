@@ -187,9 +187,9 @@ def test_ranks_follow_where_inference_is_silent(graph: str, opset: int, shape: S
 
 def test_no_entry_is_looked_up_for_other_models() -> None:
     operators = {("", "Conv"), ("", "Relu"), ("", "Gemm"), ("", "MatMul")}
-    assert not settling.concerned(operators, {"": 13})
-    assert settling.concerned({*operators, ("", "MaxPool")}, {"": 13})
-    assert not settling.concerned({*operators, ("", "LpPool")}, {"": 11})
+    assert settling.concern(operators, {"": 13}) is settling.Concern.NOTHING
+    assert settling.concern({*operators, ("", "MaxPool")}, {"": 13}) is settling.Concern.TYPES
+    assert settling.concern({*operators, ("", "LpPool")}, {"": 11}) is settling.Concern.NOTHING
     assert corrections.entry_of("Slice", "", 10) is not corrections.entry_of("Slice", "", 11)
 
 

@@ -44,18 +44,18 @@ def test_what_inference_found_of_the_source_is_let_go_before_the_result_is_infer
     """Each of the two costs several times the model, and nodes that were rewritten are all that is compared."""
     held: list[weakref.ref[Facts]] = []
     alive: list[bool] = []
-    make, find = Facts.__init__, check.find
+    make, judge = Facts.__init__, check.judge
 
     def made(facts: Facts, *given: Any) -> None:
         make(facts, *given)
         held.append(weakref.ref(facts))
 
-    def found(view: bytes) -> Any:
+    def judged(*given: Any) -> Any:
         alive.extend(reference() is not None and reference().asked for reference in held)
-        return find(view)
+        return judge(*given)
 
     monkeypatch.setattr(Facts, "__init__", made)
-    monkeypatch.setattr(check, "find", found)
+    monkeypatch.setattr(check, "judge", judged)
     source = model("(float[2,3,4] x) => (float[2,3,4] z) { y = Relu (x) z = Softmax <axis = 1> (y) }", 12)
     assert onnx_convert.convert(source, to=13).changed
     assert alive and not any(alive)

@@ -67,6 +67,29 @@ COLUMNS: list[Row] = [
 ]
 
 
-ROWS = COLUMNS
+EDGES: list[Row] = [
+    rewrites(
+        "Col2Im with pads into an image that the blocks do not fill",
+        18,
+        target,
+        "(float[1,3,4] x, int64[2] i) => (float[1,1,2,4] y) <int64[2] b = {1,3}> "
+        "{ y = Col2Im<strides=[1,2],pads=[0,1,0,1]>(x, i, b) }",
+        feeds={"i": [2, 4]},
+        may_refuse={"ranks": "axes", "function": "axes"},
+    )
+    for target in (17, 13, 10)
+] + [
+    rewrites(
+        "Col2Im of no image",
+        18,
+        17,
+        "(float[N,C,4] x, int64[2] i) => (float[?,?,?,?] y) <int64[2] b = {1,3}> { y = Col2Im(x, i, b) }",
+        feeds={"i": [1, 6]},
+        dims={"N": 0, "C": 6},
+        may_refuse={"ranks": "axes", "function": "axes"},
+    ),
+]
+
+ROWS = [*COLUMNS, *EDGES]
 
 test_rows = each_of(ROWS)

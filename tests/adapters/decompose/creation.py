@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from texts import model
 
 import onnx_convert
@@ -145,7 +146,31 @@ RANGE += [
 ]
 
 
-ROWS = [*FILL, *EXPAND, *RANGE]
+EDGES: list[Row] = [
+    rewrites(
+        "Range of float of decimals",
+        11,
+        10,
+        "(float a, float b, float c) => (float[N] y) { y = Range(a, b, c) }",
+        feeds={"a": 0.1, "b": 1.1, "c": 0.05},
+    ),
+    rewrites(
+        "Range of float as far as it goes",
+        11,
+        9,
+        "(float a, float b, float c) => (float[N] y) { y = Range(a, b, c) }",
+        feeds={"a": -3e38, "b": 3e38, "c": 2e38},
+    ),
+    rewrites(
+        "Range of nothing, from zero to zero",
+        11,
+        7,
+        "(double a, double b, double c) => (double[N] y) { y = Range(a, b, c) }",
+        feeds={"a": 0.0, "b": -0.0, "c": 1.0},
+    ),
+]
+
+ROWS = [*FILL, *EXPAND, *RANGE, *EDGES]
 
 test_rows = each_of(ROWS)
 
@@ -160,3 +185,31 @@ def test_range_counts_beyond_what_float_holds() -> None:
     graph = "(int64 a, int64 b, int64 c) => (int64[N] y) { y = Range(a, b, c) }"
     feeds = {"a": np.array(2**40), "b": np.array(2**40 - 5), "c": np.array(-2)}
     np.testing.assert_array_equal(run(converted(graph, 11, 9), feeds)[0], [2**40, 2**40 - 2, 2**40 - 4])
+
+
+LEAST, MOST = -(2**63), 2**63 - 1
+
+
+@pytest.mark.parametrize("target", [10, 8, 7])
+@pytest.mark.parametrize(
+    ("start", "limit", "step"),
+    [
+        (0, MOST, 2**62),
+        (LEAST, MOST, 2**62),
+        (-1, MOST, MOST),
+        (MOST, LEAST, 1),
+        (MOST, LEAST, LEAST),
+        (MOST, LEAST, -(2**62)),
+        (LEAST, LEAST + 3, 2),
+        (2**53 + 1, 2**53 + 4, 1),
+        (MOST - 1, MOST, 5),
+    ],
+)
+@pytest.mark.parametrize("constant", [False, True])
+def test_range_at_the_ends_of_int64(start: int, limit: int, step: int, target: int, *, constant: bool) -> None:
+    """By the text: onnxruntime counts few of these right."""
+    given = f"<int64 c = {{{step}}}>" if constant else ""
+    graph = f"(int64 a, int64 b{'' if constant else ', int64 c'}) => (int64[N] y) {given} {{ y = Range(a, b, c) }}"
+    feeds = {"a": np.array(start), "b": np.array(limit)} | ({} if constant else {"c": np.array(step)})
+    result = converted(graph, 11, target)
+    np.testing.assert_array_equal(run(result, feeds)[0], list(range(start, limit, step)))

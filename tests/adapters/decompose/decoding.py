@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from texts import model
@@ -185,3 +187,35 @@ def test_linear_attention_of_unknown_rank(rule: str, target: int, past: bool) ->
     result = onnx_convert.convert(source, to=target).model
     validate(result)
     assert compare(run_reference(source, feeds), run(result, feeds)) is None
+
+
+@pytest.mark.parametrize(("batch", "steps"), [(0, 3), (2, 0)])
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("target", [20, 9])
+def test_nothing_to_decode(batch: int, steps: int, target: int, *, known: bool) -> None:
+    """No member of a batch, or no step: onnxruntime runs what comes out, and the state stays what it was."""
+
+    def computed(formals: dict[str, tuple[int, ...]], results: str, call: str, opset: int) -> list[Any]:
+        sizes = {
+            name: ",".join(map(str, shape) if known or name == "w" else (f"{name}{axis}" for axis in range(len(shape))))
+            for name, shape in formals.items()
+        }
+        graph = f"({', '.join(f'float[{sizes[name]}] {name}' for name in formals)}) => ({results}) {{ {call} }}"
+        return run(onnx_convert.convert(model(graph, opset), to=target).model, feeds := drawn(**formals)), feeds
+
+    x, table = (batch, steps, 16), (batch, steps, 4)
+    for interleaved in (0, 1):
+        call = f"y = RotaryEmbedding<num_heads=2,interleaved={interleaved}>(x, c, s)"
+        (y,), _ = computed({"x": x, "c": table, "s": table}, "float[a,b,c] y", call, 23)
+        assert y.shape == x
+    call = "y, t = CausalConvWithState(x, w, , p)"
+    shapes = {"x": (batch, 4, steps), "w": (4, 1, 3), "p": (batch, 4, 2)}
+    (y, state), feeds = computed(shapes, "float[a,b,c] y, float[d,e,f] t", call, 27)
+    assert y.shape == shapes["x"]
+    np.testing.assert_array_equal(state, np.concatenate([feeds["p"], feeds["x"]], axis=2)[..., -2:])
+    shapes = {name: (batch, steps, size) for name, size in {"q": 8, "k": 4, "v": 6, "g": 2, "b": 2}.items()}
+    call = 'y, t = LinearAttention<q_num_heads=4,kv_num_heads=2,update_rule="gated_delta">(q, k, v, p, g, b)'
+    outputs = "float[a,b,c] y, float[d,e,f,g] t"
+    (y, state), feeds = computed({**shapes, "p": (batch, 2, 2, 3)}, outputs, call, 27)
+    assert y.shape == (batch, steps, 12)
+    np.testing.assert_array_equal(state, feeds["p"])

@@ -26,6 +26,17 @@ def conv(x: str, w: str, offset: str, y: str, further: str = "", inputs: str = "
 
 
 ROWS: list[Row] = [
+    rewrites(
+        "DeformConv of no image",
+        19,
+        18,
+        "(float[N,1,H,W] x, float[N,2,?,?] o) => (float[N,1,?,?] y) <float[1,1,1,1] w = {1}> "
+        "{ y = DeformConv(x, w, o) }",
+        feeds={"o": np.zeros((0, 2, 3, 4))},
+        dims={"N": 0, "H": 3, "W": 4},
+        options=ALL,
+        may_refuse=WEIGHTS,
+    ),
     *(
         rewrites(name, source, target, graph, options=ALL, may_refuse=WEIGHTS)
         for source, target in ((19, 18), (22, 13), (19, 11), (19, 9), (19, 8))

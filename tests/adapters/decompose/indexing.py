@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import onnx
+import pytest
 from texts import model
 
 import onnx_convert
 from boundaries import Row, each_of, refuses, rewrites
-from oracle import all_nodes, validate
+from oracle import all_nodes, run, validate
 
 CLASSES = {"i": [[1, 0, -1], [3, -3, 2]]}
 
@@ -177,7 +179,22 @@ TRILU: list[Row] = [
 ]
 
 
-ROWS = [*COMPRESS, *EYE_LIKE, *NON_ZERO, *ONE_HOT, *REVERSE, *TRILU]
+EDGES: list[Row] = [
+    rewrites(
+        f"Trilu of {sizes}{', lower,' * (not upper)} beyond int64, {k}",
+        14,
+        target,
+        f"(float[{sizes}] x, int64 k) => (float[{sizes}] y) {{ y = Trilu<upper={upper}>(x, k) }}",
+        feeds={"k": k},
+        dims={"M": 3, "N": 4},
+        options={"types": "cast", "allow": {"conditional"}},
+    )
+    for k in (-(2**63) + 8, 2**63 - 9, 2**53 + 1)
+    for upper in (0, 1)
+    for sizes, target in (("3,4", 13), ("M,N", 11))
+]
+
+ROWS = [*COMPRESS, *EYE_LIKE, *NON_ZERO, *ONE_HOT, *REVERSE, *TRILU, *EDGES]
 
 test_rows = each_of(ROWS)
 
@@ -191,3 +208,23 @@ def converted(graph: str, source: int, target: int, **options: Any) -> onnx.Mode
 def test_a_small_mask_is_one_constant() -> None:
     result = converted("(float[8,8] x) => (float[8,8] y) { y = Trilu(x) }", 14, 13)
     assert [node.op_type for node in all_nodes(result)] == ["Where"]
+
+
+@pytest.mark.parametrize("k", [-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1])
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("sizes", ["3,4", "M,N", "40,50"])
+@pytest.mark.parametrize("constant", [False, True])
+def test_trilu_at_the_ends_of_int64(k: int, upper: int, sizes: str, *, constant: bool) -> None:
+    """By the text: numpy and onnxruntime overflow."""
+    given, formal = (f"<int64 k = {{{k}}}>", "") if constant else ("", ", int64 k")
+    graph = f"(float[{sizes}] x{formal}) => (float[{sizes}] y) {given} {{ y = Trilu<upper={upper}>(x, k) }}"
+    x = np.ones((40, 50) if sizes == "40,50" else (3, 4), np.float32)
+    feeds = {"x": x} | ({} if constant else {"k": np.array(k)})
+    (y,) = run(converted(graph, 14, 11), feeds)
+    np.testing.assert_array_equal(y, x * ((k < 0) == bool(upper)))
+
+
+def test_one_hot_of_a_scalar() -> None:
+    graph = "(float[2] v) => (float[3] y) <int64 i = {-1}, int64 d = {3}> { y = OneHot(i, d, v) }"
+    result = onnx_convert.convert(model(graph, 9), to=8).model
+    np.testing.assert_array_equal(run(result, {"v": np.array([0, 1], np.float32)})[0], [0, 0, 1])

@@ -126,7 +126,32 @@ MEL: list[Row] = [
 ]
 
 
-ROWS = [*FOURIER, *FRAMES, *WINDOWS, *MEL]
+EDGES: list[Row] = [
+    rewrites(
+        f"DFT of no signals of {sizes['P']} parts{length and ', made longer'}",
+        20,
+        target,
+        f"(float[N,L,P] x) => (float[?,?,2] y) <int64 a = {{1}}{length}> {{ y = DFT(x, {'n' if length else ''}, a) }}",
+        dims=sizes,
+    )
+    for target in (15, 9)
+    for length in ("", ", int64 n = {4}")
+    for sizes in ({"N": 0, "L": 6, "P": 1}, {"N": 0, "L": 3, "P": 2})
+    if sizes["P"] == 1 or length
+] + [
+    rewrites(
+        f"STFT of no signals, {step}",
+        17,
+        15,
+        f"(float[N,L,1] x, float[8] w{', int64 s' * (step == 'step at run time')}) => (float[?,?,?,2] y) "
+        f"{'<int64 s = {4}>' * (step == 'constant step')} {{ y = STFT<onesided=1>(x, s, w) }}",
+        feeds={"s": 4} if step == "step at run time" else {},
+        dims={"N": 0, "L": 16},
+    )
+    for step in ("constant step", "step at run time")
+]
+
+ROWS = [*FOURIER, *FRAMES, *WINDOWS, *MEL, *EDGES]
 
 test_rows = each_of(ROWS)
 

@@ -78,3 +78,26 @@ def test_unique_slices(dtype: type, axis: int | None) -> None:
     wanted = np.unique(wide, return_index=True, return_inverse=True, return_counts=True, axis=axis)
     for got, right in zip(computed(graph, 11, 10, {"x": wide}), wanted, strict=True):
         np.testing.assert_array_equal(got, right.reshape(got.shape))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64])
+@pytest.mark.parametrize("in_order", [0, 1])
+def test_unique_of_nan_is_one_element(dtype: type, in_order: int) -> None:
+    """As numpy has it, which the text refers to; onnxruntime takes NaN for equal to anything."""
+    nan, inf = np.nan, np.inf
+    x = np.array([nan, 1, inf, nan, 0, -0.0, -inf, 1, inf, nan], dtype)
+    name = {"float32": "float", "float64": "double"}.get(np.dtype(dtype).name, np.dtype(dtype).name)
+    outputs = f"{name}[?] y, int64[I] i, int64[J] j, int64[N] n"
+    graph = f"({name}[A] x) => ({outputs}) {{ y, i, j, n = Unique<sorted={in_order}>(x) }}"
+    y, first, inverse, counts = computed(graph, 11, 10, {"x": x})
+    wanted = [-inf, 0, 1, inf, nan] if in_order else [nan, 1, inf, 0, -inf]
+    np.testing.assert_array_equal(y, np.array(wanted, dtype))
+    np.testing.assert_array_equal(first, [6, 4, 1, 2, 0] if in_order else [0, 1, 2, 4, 6])
+    np.testing.assert_array_equal(y[inverse], x)
+    np.testing.assert_array_equal(counts, [1, 2, 2, 2, 3] if in_order else [3, 2, 2, 2, 1])
+
+
+def test_unique_rows_with_nan_are_equal_to_none() -> None:
+    x = np.array([[np.nan, 1], [0, 1], [np.nan, 1], [0, 1]], np.float32)
+    graph = "(float[A,B] x) => (float[?,?] y) { y = Unique<axis=0>(x) }"
+    np.testing.assert_array_equal(computed(graph, 11, 10, {"x": x})[0], x[[1, 0, 2]])

@@ -91,18 +91,6 @@ def test_a_script_computes_what_its_operator_does(
     np.testing.assert_allclose(got, expected, rtol=ERROR[dtype], atol=ERROR[dtype])
 
 
-@pytest.mark.parametrize(("bands", "length", "edges"), [(8, 16, (0.0, 4096.0)), (40, 257, (20.0, 4000.0))])
-def test_the_script_of_mel_weights(bands: int, length: int, edges: tuple[float, float]) -> None:
-    """In double, while the operator's floats decide in which bin an edge lies."""
-    integers = "int64 a, int64 b, int64 c, float d, float e"
-    graph = f"({integers}) => (double[?,?] y) {{ y = MelWeightMatrix<output_datatype=11>(a, b, c, d, e) }}"
-    known = [np.array(bands), np.array(length), np.array(8192), *np.array(edges, np.float32)]
-    (expected,) = run_reference(model(graph, 17), dict(zip("abcde", known, strict=True)))
-    whole = [np.array([number]) for number in (bands, length)]
-    got = eager("spectral", "mel_weights", *whole, *(np.array([number], np.float64) for number in (8192, *edges)))
-    np.testing.assert_allclose(got, expected, atol=1e-6)
-
-
 # ---- what a conversion makes of it
 
 COUNTS = [

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows the remedies of refusals, so that none is announced that leads nowhere.
+
+A remedy that names options is tried by one more planning for each set of options; if the node is refused again, the
+remedy goes on with what that refusal says. A remedy that names an opset is tried there, and names the next one if that
+does not do. A refusal without a remedy gets the opset at which its boundary is not crossed, or says that there is none.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.errors import OnnxConvertError
+from onnx_convert.planning.planner import plan
+from onnx_convert.spec import opsets
+from onnx_convert.target.resolve import resolve
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onnx_convert.model.source import SourceModel
+    from onnx_convert.options import Options
+    from onnx_convert.report import Refusal
+    from onnx_convert.target.request import Request
+
+NONE: Final = "there is none"
+_SHAPES: Final = r"give the model's inputs (fixed )?shapes( if it depends on these)?(, or |$)"
+_HERE: Final = "choose an opset on this side of the boundary"
+_GO: Final = re.compile(r"go no (lower|higher) than opset (\d+)(?! of)")
+_STEPS: Final = 5  # options, or opsets, that one node may ask for, one after the other
+
+
+def with_remedies(source: SourceModel, request: Request, aim: int, refusals: Sequence[Refusal]) -> list[Refusal]:
+    """Returns the refusals at an ai.onnx opset with remedies that hold: followed, they lead to a result or to what they
+    announce."""
+    trials = _Trials(source, request, aim, refusals)
+    return [trials.followed(refusal) for refusal in refusals]
+
+
+def options_after(remedy: str, options: Options) -> Options:
+    """Returns the options that somebody has who does what a remedy says first."""
+    if "leave out --exact" in remedy:
+        options = options._replace(exact=False)
+    if "leave out --strict" in remedy:
+        options = options._replace(strict=False)
+    if "--expand all" in remedy:
+        options = options._replace(expand_all=True)
+    if "--allow conditional" in remedy:
+        options = options._replace(conditional=True, exact=False)
+    if (types := re.search(r"--types (cast(?:-rounding)?)", remedy)) is not None:
+        wider = "cast-rounding" if "cast-rounding" in (types[1], options.types) else "cast"
+        options = options._replace(types=wider, exact=options.exact and wider == "cast")
+    return options
+
+
+class _Trials:
+    """Plans of one model with other options and at other opsets."""
+
+    def __init__(self, source: SourceModel, request: Request, aim: int, refusals: Sequence[Refusal]) -> None:
+        self._source = source
+        self._request = request
+        self._aim = aim
+        self._refusals = refusals
+        self._found: dict[tuple[int, Options], Sequence[Refusal]] = {(aim, request.options): refusals}
+        self._fixed = _has_fixed_inputs(source)
+
+    def followed(self, refusal: Refusal) -> Refusal:
+        """Returns the refusal with a remedy that holds."""
+        start = now = self._request.options
+        told, chain = refusal, [self._advice(refusal)]
+        for _ in range(_STEPS):
+            after = options_after(chain[-1], now)
+            if after == now:
+                break
+            again = self._again(refusal, self._aim, after)
+            now = after
+            if again is None or again.reason == told.reason:
+                break
+            told = again
+            chain.append(self._advice(told))
+        remedy = self._with_true_opset(refusal, chain[-1])
+        wanted = _options_text(start, now)
+        if len(chain) > 1 and not _GO.search(remedy):
+            remedy = f"{wanted if len(chain) > 2 else chain[0]}; then {told.reason}: {remedy}"
+        if start.exact and not now.exact and "--exact" not in remedy and not _GO.search(remedy):
+            remedy = f"leave out --exact; {remedy}"
+        return refusal._replace(remedy=remedy)
+
+    def _advice(self, refusal: Refusal) -> str:
+        """What a refusal advises, without what the model has already; else the way around its boundary."""
+        remedy = re.sub(_SHAPES, "", refusal.remedy) if self._fixed else refusal.remedy
+        return remedy.replace(_HERE, way_around(refusal)) or way_around(refusal)
+
+    def _with_true_opset(self, refusal: Refusal, advice: str) -> str:
+        """The advice with an opset, and options if it takes them, at which the node is not refused."""
+        go = _GO.search(advice)
+        if go is None:
+            return advice
+        found = self._nearest(refusal, int(go[2]))
+        before, rest = advice[: go.start()], advice[go.end() :]
+        if found is None:
+            return before.rstrip(" ,;").removesuffix("or").rstrip(" ,;") + rest.removeprefix(", or ") or NONE
+        opset, options = found
+        wanted = _options_text(self._request.options, options)
+        return f"{before}{wanted}{', and ' if wanted else ''}go no {go[1]} than opset {opset}{rest}"
+
+    def _nearest(self, refusal: Refusal, opset: int) -> tuple[int, Options] | None:
+        """The opset, from one on back to the model's, and the options with which the node is not refused."""
+        options = self._request.options
+        down = refusal.direction == opsets.DOWN
+        for _ in range(2 * _STEPS):
+            again = self._again(refusal, opset, options)
+            if again is None:
+                return opset, options
+            advice = self._advice(again)
+            after = options_after(advice, options)
+            further = [int(other) for _, other in _GO.findall(advice)]
+            if after != options:
+                options = after
+            elif further and (further[0] > opset if down else further[0] < opset):
+                opset = further[0]
+            else:
+                break
+        return None
+
+    def _again(self, refusal: Refusal, opset: int, options: Options) -> Refusal | None:
+        """The refusal of the same node at another opset, or with other options."""
+        key = opset, options
+        if key not in self._found:
+            request = self._request if opset == self._aim else self._request.at(opset)
+            try:
+                self._found[key] = plan(self._source, resolve(self._source, request), options).refusals
+            except OnnxConvertError:  # what is refused need not be sound elsewhere
+                self._found[key] = self._refusals
+        return next((one for one in self._found[key] if _is_same_node(one, refusal)), None)
+
+
+def _options_text(before: Options, after: Options) -> str:
+    """The options that differ, as they are typed."""
+    told = ["leave out --exact"] if before.exact and not after.exact else []
+    told += [f"--types {after.types}"] if before.types != after.types else []
+    told += ["--allow conditional"] if after.conditional and not before.conditional else []
+    told += ["--expand all"] if after.expand_all and not before.expand_all else []
+    return " ".join(told)
+
+
+def _has_fixed_inputs(source: SourceModel) -> bool:
+    """Whether no input of the model has a size that depends on the caller."""
+    tensors = [value.type.tensor_type for value in source.proto.graph.input if value.type.HasField("tensor_type")]
+    return all(t.HasField("shape") and all(dim.HasField("dim_value") for dim in t.shape.dim) for t in tensors)
+
+
+def _is_same_node(one: Refusal, other: Refusal) -> bool:
+    return (one.path, one.node, one.operator, one.domain) == (other.path, other.node, other.operator, other.domain)
+
+
+def way_around(refusal: Refusal) -> str:
+    """The nearest opset on this side of the boundary that a node cannot cross."""
+    if not refusal.boundary or refusal.domain not in ("ai.onnx", opsets.AI_ONNX_ML):
+        return NONE
+    of = "" if refusal.domain == "ai.onnx" else f" of {refusal.domain}"
+    if refusal.direction == opsets.DOWN:
+        return f"go no lower than opset {refusal.boundary}{of}"
+    return f"go no higher than opset {refusal.boundary - 1}{of}"

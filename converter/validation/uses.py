@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One use of an operator: what is certain of a node's inputs without inference, and its attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Dims = tuple[int | None, ...]
+
+
+class Known(NamedTuple):
+    """What is certain of a value: its type as schemas spell it, its dimensions, the elements of a short integer
+    tensor."""
+
+    type_str: str = ""
+    dims: Dims | None = None
+    elements: tuple[int, ...] | None = None
+
+
+class Use(NamedTuple):
+    """A node with what is certain of its inputs (None where nothing is), and its attributes as Python values."""
+
+    operator: str
+    opset: int
+    inputs: Sequence[Known | None]
+    outputs: int
+    given: Mapping[str, Any]
+
+    def dims(self, index: int) -> Dims | None:
+        """The dimensions of an input, None if they are not known."""
+        known = self.inputs[index] if index < len(self.inputs) else None
+        return known.dims if known is not None else None
+
+    def elements(self, index: int) -> tuple[int, ...] | None:
+        """The elements of an input, None if they are not known or the input is left out."""
+        known = self.inputs[index] if index < len(self.inputs) else None
+        return known.elements if known is not None else None
+
+    def length(self, index: int) -> int | None:
+        """The size of an input that is a list, None if it is not known."""
+        dims = self.dims(index)
+        return dims[0] if dims is not None and len(dims) == 1 else None
+
+    def integers(self, name: str, index: int) -> tuple[int, ...] | None:
+        """Integers that are an attribute in some versions and an input in others."""
+        found = self.given.get(name)
+        return tuple(found) if isinstance(found, list) else self.elements(index)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A walk through the README: its commands run, and what it prints is what they print."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import onnx
+import pytest
+from click.testing import CliRunner
+from texts import model
+
+from onnx_convert.cli.main import main
+from onnx_convert.report import CODES
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```\n(.*?)```", README, re.DOTALL)
+THREE = "(float[2] x) => (float[2] y) { a = Relu (x)  b = Relu (a)  y = Relu (b) }"
+
+
+def run(*line: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(main, line)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def timeless(text: str) -> str:
+    """The text without what differs from run to run: seconds, and bytes, which differ with the release of onnx."""
+    return re.sub(r"\(\d+ bytes\) in [\d.]+ s", "(N bytes) in T s", text).strip()
+
+
+def printed(first: str) -> str:
+    """The block that begins with a line like this."""
+    (block,) = [block for block in BLOCKS if block.startswith(first)]
+    return timeless(block)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_the_first_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(ROOT / "examples", "examples")
+    scope: dict[str, object] = {"__name__": "example"}
+    exec(compile(Path("examples/make_legacy_add.py").read_text(encoding="utf-8"), "make", "exec"), scope)
+    onnx.save(scope["make"](), "examples/legacy_add.onnx")
+    command = "onnx-convert examples/legacy_add.onnx --to 14"
+    assert command in README
+    code, text, _ = run(*command.split()[1:])
+    assert code == 0
+    assert timeless(text) == printed("examples/legacy_add.onnx")
+
+
+def test_the_conversion_for_a_runtime() -> None:
+    onnx.save(model(THREE, 17, ir=10), "net.onnx")
+    code, text, _ = run("net.onnx", "--for", "triton@22.12")
+    assert code == 0
+    assert timeless(text) == printed("net.onnx")
+
+
+def commands() -> list[str]:
+    lines = [line.partition(" #")[0].strip() for block in BLOCKS for line in block.splitlines()]
+    return sorted(
+        {line for line in lines if line.startswith("onnx-convert ") and "<" not in line and "examples/" not in line}
+    )
+
+
+def test_there_are_commands() -> None:
+    assert len(commands()) > 15
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_runs(command: str) -> None:
+    onnx.save(model("(float[2] x) => (float[2] y) { y = Relu (x) }", 15, ai_onnx_ml=2), "MODEL")
+    line = command.replace("FOLDER/", "folder/").split()[1:]
+    code, text, errors = run(*line)
+    assert code == (5 if "--exit-code" in line else 0), errors
+    assert text and not errors
+
+
+def test_the_codes_of_refusals_are_listed() -> None:
+    told = (ROOT / "converter" / "README.md").read_text(encoding="utf-8").partition("## Codes of refusals")[2]
+    assert dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", told, re.MULTILINE)) == CODES
+
+
+def test_the_codes_of_refusals_are_complete() -> None:
+    """What the code says is listed, and what is listed is said somewhere."""
+    said = set()
+    for path in [*(ROOT / "converter").rglob("*.py"), *(ROOT / "adapters").rglob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        if path.name != "report.py":
+            said |= {code for code in CODES if f'"{code}"' in text}
+            assert set(re.findall(r'code="([\w-]+)"', text)) <= set(CODES), path
+    assert set(CODES) - said <= {"needs-dtype", "needs-rank", "needs-shape"}  # which are put together
