@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.adapter import dtype_name, dtype_number
+from onnx_convert.adapter import Refuse, dtype_name, dtype_number
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Value
@@ -50,7 +50,9 @@ def is_unsigned(dtype: int) -> bool:
 
 
 def width_of(dtype: int) -> int:
-    """Returns the number of bits of an integer dtype."""
+    """Returns the number of bits of an integer dtype; refuses any other one, such as float8e4m3fn."""
+    if not is_integer(dtype):
+        raise Refuse(f"there is no arithmetic of {dtype_name(dtype)} below", "go no lower, or change the dtype")
     return int(dtype_name(dtype).removeprefix("u").removeprefix("int"))
 
 

@@ -240,3 +240,10 @@ def test_a_zero_point_for_each_row() -> None:
     feeds = {"a": a, "b": b, "p": np.array([1, 5], np.uint8)}
     wanted = (a.astype(np.int64) - [[1], [5]]) @ b.astype(np.int64)
     np.testing.assert_array_equal(run(converted(graph, 10, 9), feeds)[0], wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float8e4m3fn", "float8e5m2", "int4", "uint4", "float4e2m1"])
+def test_narrow_floats_are_refused(dtype: str) -> None:
+    graph = f"(float[3] x, float s, {dtype} z) => ({dtype}[3] y) {{ y = QuantizeLinear(x, s, z) }}"
+    with pytest.raises(onnx_convert.RefusedError):
+        onnx_convert.convert(model(graph, 23), to=9, types="cast")
