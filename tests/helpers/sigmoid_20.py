@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An invented release of onnx, in which Sigmoid has a new version at opset 20: an attribute `alpha`, 1 by default, is a
-factor of the input. It lets you try what adapters/README.md says under "Add an operator version", though nothing is new:
+factor of the input. It lets you try "Add an operator version" of adapters/README.md, though nothing is new:
 
     python tests/helpers/sigmoid_20.py onnx_convert --explain Sigmoid@20
     python tests/helpers/sigmoid_20.py pytest tests/adapters/tables/compatible.py
