@@ -74,6 +74,8 @@ def _sources(function: Callable[..., object]) -> Iterator[tuple[ast.FunctionDef,
     seen: set[FunctionType] = set()
     while pending:
         one = pending.pop()
+        if isinstance(one, dict):  # a table of functions
+            pending += one.values()
         if isinstance(one, type):
             pending += [member for member in vars(one).values() if isinstance(member, FunctionType)]
         if not isinstance(one, FunctionType) or one in seen or not one.__module__.startswith(around):

@@ -203,6 +203,33 @@ def pads_list(use: Use) -> str:
     return f"pads has rank {len(dims)}, not 1"
 
 
+def rotary(use: Use) -> str:
+    """Returns what is wrong with the caches of RotaryEmbedding: one for cosines and one for sines, alike, of a row for
+    each position, or for each element if no positions are given; half as wide as what is rotated."""
+    x, told = use.dims(0), len(use.inputs) <= 3 or use.inputs[3] is not None  # else it may have positions or not
+    rank = 3 if len(use.inputs) <= 3 else 2
+    if x is not None and len(x) not in (3, 4):
+        return f"X has rank {len(x)}, not 3 or 4"
+    for index in (1, 2):
+        cache = use.dims(index)
+        if cache is not None and told and len(cache) != rank:
+            return f"input {index} has rank {len(cache)}, {'with' if rank == 2 else 'without'} positions"
+    cosines, sines = use.dims(1), use.dims(2)
+    if cosines is not None and sines is not None and any(map(_differ, cosines, sines)):
+        return f"inputs 1 and 2 differ in shape: {_shown(cosines)} and {_shown(sines)}"
+    width = use.given.get("rotary_embedding_dim") or _head_size(x, use.given.get("num_heads", 0))
+    if width and cosines is not None and _differ(cosines[-1], width // 2):
+        return f"input 1 is {cosines[-1]} wide, for {width} elements to rotate"
+    return ""
+
+
+def _head_size(x: Sequence[int | None] | None, heads: int) -> int | None:
+    """Returns how many elements a head of X [batch, heads, length, size] or [batch, length, heads * size] has."""
+    if not x or x[-1] is None:
+        return None
+    return x[-1] if len(x) == 4 else x[-1] // heads if heads else None
+
+
 def repeats(use: Use) -> str:
     """Returns what is wrong with the shape of what Tile is given: from 6 on a row, below two numbers."""
     return ranks(1, 1)(use) if use.opset >= 6 else ""
@@ -238,6 +265,7 @@ BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("AffineGrid", (affine_grid,)),
     ("Attention", (attention, past(1, 4, 2), past(2, 5, 2))),
     ("SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss", (losses,)),
+    ("RotaryEmbedding", (rotary,)),
     ("DFT", (axis_of_transform,)),
     ("RoiAlign", (ranks(0, 4), ranks(1, 2), ranks(2, 1))),
     ("MaxRoiPool", (ranks(0, 4), ranks(1, 2))),

@@ -172,9 +172,8 @@ def _pad(use: Use) -> str:
     if pads is None or dims is None:
         return ""
     axes = use.elements(3)
-    named = len(use.inputs) > 3 and use.inputs[3] is not None
-    if named and axes is None:
-        return ""
+    if len(use.inputs) > 3 and axes is None:
+        return ""  # they may be computed
     count = len(axes) if axes is not None else len(dims)
     if len(pads) != 2 * count:
         return f"pads has {len(pads)} entries for {count} axes"
