@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each operator crosses each of its version boundaries: one file a family, up and down side by side.
+"""Carries each operator across each of its version boundaries: one file a family, up and down side by side.
 
 Importing this package imports the tables that concern all operators. A family is imported when an operator is asked
 about that its file names in quotes; a new file needs no entry anywhere. An adapter imports `onnx_convert.adapter`, the

@@ -85,12 +85,12 @@ def _refuse_shapes(node: Node, a: Shape, b: Shape) -> NoReturn:
 
 
 def _differ(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are known not to be the same."""
+    """Returns whether two shapes are known not to be the same."""
     return len(a) != len(b) or any(map(_clash, a, b))
 
 
 def _clash(one: Dim, other: Dim) -> bool:
-    """Whether two sizes are known not to be the same."""
+    """Returns whether two sizes are known not to be the same."""
     return isinstance(one, int) and isinstance(other, int) and one != other
 
 

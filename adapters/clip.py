@@ -49,7 +49,7 @@ def spell_out_no_bound(node: Node, op: Emitter) -> Value:
 
 @downgrade("Clip", at=6)
 def spell_out_default_bounds(node: Node, op: Emitter) -> Value:
-    """What is absent is written as the default that it meant."""
+    """Writes what is absent as the default that it meant."""
     return op.same(**{name: node.attr(name) for name in ("min", "max") if not node.has(name)})
 
 

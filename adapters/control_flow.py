@@ -189,7 +189,7 @@ def _turned_round(op: Emitter, value: Value, element: Type) -> Value:
 
 
 def _counts(node: Node) -> tuple[int, int, int]:
-    """How many states a Scan (9) carries, how many inputs it scans, and how many outputs it stacks."""
+    """Returns how many states a Scan (9) carries, how many inputs it scans, and how many outputs it stacks."""
     scanned = node.attr("num_scan_inputs")
     states = len(node.proto.input) - scanned
     return states, scanned, len(node.attr("body").output) - states

@@ -31,7 +31,7 @@ _WEIGHTS: Final[dict[str, tuple[tuple[float, ...], ...]]] = {
 
 @upgrade("GridSample", at=20)
 def name_for_any_rank(node: Node, op: Emitter) -> Value:
-    """What was bilinear is linear, bicubic is cubic; the default is called anew, too."""
+    """Calls bilinear linear and bicubic cubic; the default is called anew, too."""
     return op.same(mode=_mode(node)) if node.has("mode") else op.same()
 
 
@@ -89,7 +89,7 @@ def _mode(node: Node) -> str:
 
 
 def _working_dtype(node: Node) -> int:
-    """Where points lie and how much they weigh is found in single precision at least."""
+    """Returns the dtype in which places and weights of points are found: single precision at least."""
     return working_dtype(node.dtype(1))
 
 

@@ -41,7 +41,7 @@ def number_classes(node: Node, op: Emitter) -> Value:
 
 
 def _indexes(node: Node) -> bool:
-    """Whether integers become strings."""
+    """Returns whether integers become strings."""
     if node.input(0).dtype is None and node.output().dtype is not None:
         return node.output().dtype == STRING
     if node.input(0).dtype is None and node.has("default_string") != node.has("default_int64"):
@@ -93,7 +93,7 @@ def _side(node: Node, side: str) -> tuple[list[Any], int]:
 
 
 def _default(node: Node, dtype: int) -> Any:
-    """What a key that is not listed becomes."""
+    """Returns what a key that is not listed becomes."""
     if node.has("default_tensor"):
         return node.tensor("default_tensor").reshape(-1)[0].tolist()
     if dtype in _DEFAULTS:

@@ -91,7 +91,7 @@ def pads_of_all_axes(node: Node, op: Emitter) -> Value:
 
 @downgrade("Pad", at=19)
 def wrap_by_indices(node: Node, op: Emitter) -> Value:
-    """What wraps around is repeated by indices, axis by axis."""
+    """Repeats what wraps around by indices, axis by axis."""
     return _axis_by_axis(node, op) if node.attr("mode") == "wrap" else op.same()
 
 
@@ -160,7 +160,7 @@ def _axes_and_pads(node: Node, op: Emitter) -> tuple[list[int], Value]:
 
 
 def _cut(op: Emitter, x: Value, axes: Sequence[int], pads: Sequence[int]) -> Value:
-    """What is left where pads are negative."""
+    """Returns what is left where pads are negative."""
     pairs = zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True)
     cut = [(axis, max(-begin, 0), min(end, 0) or END) for axis, begin, end in pairs if begin < 0 or end < 0]
     if not cut:

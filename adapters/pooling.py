@@ -42,7 +42,7 @@ _ORDER: Final = "the sum over a window may be taken in another order"
 
 
 class Windows:
-    """Where the windows of a pool lie, with an entry for each spatial axis.
+    """The places of the windows of a pool, with an entry for each spatial axis.
 
     `begin` and `end` are the pads; `reach` is the pad at the end with which rounding down finds all windows. They are
     computed at run time where SAME makes them depend on a size that is not known.

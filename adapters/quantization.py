@@ -40,7 +40,7 @@ QUANTIZED: Final = (INT8, UINT8, *WIDE_INTEGERS)  # into which Clip and Cast qua
 
 @downgrade("QuantizeLinear", at=23)
 def divide_in_one_dtype(node: Node, op: Emitter) -> Value:
-    """What is divided is cast to the precision of the division before."""
+    """Casts what is divided to the precision of the division before."""
     x, scale = node.input(0), node.input(1)
     precision = node.attr("precision") or (x if scale.dtype == INT32 else scale).dtype
     if precision is None or x.dtype == scale.dtype == precision:
@@ -75,7 +75,7 @@ def cast_integers_to_the_scale(node: Node, op: Emitter) -> Value:
 
 @downgrade("QuantizeLinear", at=19)
 def divide_in_float(node: Node, op: Emitter) -> Value:
-    """What is divided is cast to float before. `saturate` concerns float8 only."""
+    """Casts what is divided to float before. `saturate` concerns float8 only."""
     x, scale, zero = node.input(0), node.input(1), node.optional_input(2)
     if x.dtype in HALVES or scale.dtype in (*HALVES, INT32):
         op.equivalent("the division has the precision of float, hence may fall to the other side of a half")
@@ -106,7 +106,7 @@ def _quantized_dtype(node: Node) -> int | None:
 
 
 def _divided(node: Node, op: Emitter, block: int) -> Value:
-    """What QuantizeLinear divides, divided by the scales that belong to it."""
+    """Returns what QuantizeLinear divides, divided by the scales that belong to it."""
     x, axis = node.input(0), node.attr("axis")
     if x.dtype == INT32:
         return op.Div(op.Cast(x, to=FLOAT), cast(op, _stretched(op, node.input(1), x, axis, block), FLOAT))
@@ -215,7 +215,7 @@ def scales_of_float(node: Node, op: Emitter) -> Value:
 
 
 def _is_one(scale: Value) -> bool:
-    """Whether a scale is known to be a single one."""
+    """Returns whether a scale is known to be a single one."""
     return scale.shape in ((), (1,))
 
 

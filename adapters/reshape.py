@@ -79,7 +79,7 @@ def _doubtful(sizes: Shape | None, source: Shape) -> list[int] | None:
 
 
 def _leaves_one_open(node: Node) -> bool:
-    """Whether the shape is put together with a -1, beside which there can be no 0."""
+    """Returns whether the shape is put together with a -1, beside which there can be no 0."""
     producer = node.input(1).producer
     if producer is None or producer.operator != "Concat":
         return False

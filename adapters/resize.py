@@ -40,7 +40,7 @@ _AT_11: Final = (_COORDINATES, "cubic_coeff_a", "exclude_outside", "extrapolatio
 
 
 class Request:
-    """What a Resize or Upsample node of any version asks for.
+    """The request of a Resize or Upsample node of any version.
 
     `scales` are a value or, where they are an attribute, numbers; None if `sizes` take their place. Both are for the
     axes that the node names.
@@ -299,7 +299,7 @@ def asymmetric_coordinates(node: Node, op: Emitter) -> Value:
 
 @downgrade("Resize", at=11)
 def old_rules_or_written_out(node: Node, op: Emitter) -> Value:
-    """What the old rules give is left to them, anything else is written out."""
+    """Leaves what the old rules give to them, and writes out anything else."""
     request = Request(node)
     x, scales, method = request.x, request.known_scales, request.method
     if method.coordinates == "asymmetric" and method.mode == "linear" and request.sizes is None:

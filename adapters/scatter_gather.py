@@ -119,7 +119,7 @@ def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
 
 
 def _count(indices: Value, axis: int | None) -> int | None:
-    """How many updates may hit one element: as many as there are along the axis, or rows."""
+    """Returns how many updates may hit one element: as many as there are along the axis, or rows."""
     sizes = indices.shape
     if sizes is None:
         return None
@@ -129,7 +129,7 @@ def _count(indices: Value, axis: int | None) -> int | None:
 
 
 def _never_repeat(indices: Value, axis: int | None) -> bool:
-    """Whether the indices are constant, count from the same end, and name no element twice."""
+    """Returns whether the indices are constant, count from the same end, and name no element twice."""
     known = indices.constant
     if known is None or known.size == 0 or not ((known >= 0).all() or (known < 0).all()):
         return False

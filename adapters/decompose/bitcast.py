@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Layout(NamedTuple):
-    """How many bits of a float are its fraction, and how many its exponent; the rest is its sign."""
+    """The number of bits of a float that are its fraction, and of those that are its exponent; the rest is its sign."""
 
     fraction: int
     exponent: int
 
     @property
     def bias(self) -> int:
-        """What the exponent's bits exceed the exponent by."""
+        """The number by which the exponent's bits exceed the exponent."""
         return int((1 << (self.exponent - 1)) - 1)
 
     @property

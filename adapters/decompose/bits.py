@@ -35,7 +35,7 @@ BITWISE: Final = {"BitwiseAnd": and_, "BitwiseOr": or_, "BitwiseXor": xor}
 
 
 def _carrier(dtype: int) -> int:
-    """Where one sum or quotient of integers of a dtype has room, in a dtype that every runtime divides."""
+    """Returns where one sum or quotient of integers of a dtype has room: in a dtype that every runtime divides."""
     if width_of(dtype) < 32:
         return INT32
     return INT64 if dtype == UINT32 else dtype
@@ -62,7 +62,7 @@ def _few_elements(x: Value) -> numpy.ndarray[Any, Any] | None:
 
 @downgrade("Mod", at=10)
 def remainder_of_division(node: Node, op: Emitter) -> Value:
-    """What a - a / b * b leaves, the quotient truncated; with fmod=0 plus b where its sign is another one."""
+    """Writes what a - a / b * b leaves, the quotient truncated; with fmod=0 plus b where its sign is another one."""
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
     if is_integer(dtype):

@@ -67,7 +67,7 @@ def tile_axes_of_length_one(node: Node, op: Emitter) -> Value:
 
 
 def _repeats(size: int | str | None, wanted: int) -> int | None:
-    """How often an axis is repeated, None if only the run tells."""
+    """Returns how often an axis is repeated, None if only the run tells."""
     if wanted == 1 or (isinstance(size, int) and size != 1):
         return 1
     return wanted if size == 1 else None

@@ -135,7 +135,7 @@ def convolve_with_the_past(node: Node, op: Emitter) -> tuple[Value, Value | None
 
 
 def _kept(node: Node) -> int:
-    """How many elements are carried on: one less than the kernel has."""
+    """Returns how many elements are carried on: one less than the kernel has."""
     sizes = [(node.input(1), 1), (node.output(1), 0) if node.uses_output(1) else (node.input(1), 1)]
     if (past := node.optional_input(3)) is not None:
         sizes.append((past, 0))

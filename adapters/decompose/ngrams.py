@@ -62,7 +62,7 @@ def _lengths(node: Node) -> dict[int, Grams]:
 
 
 def _counted(node: Node, op: Emitter, rows: Value, lengths: dict[int, Grams]) -> Value:
-    """How often each n-gram is in each row. What is too short gets elements that are in no n-gram."""
+    """Returns how often each n-gram is in each row. What is too short gets elements that are in no n-gram."""
     furthest, size = node.attr("max_skip_count") + 1, known_size(rows, 1)
     if size is None or size < 1 + (max(lengths) - 1) * furthest:
         missing = max((max(lengths) - 1) * furthest, 1)
@@ -77,7 +77,8 @@ def _counted(node: Node, op: Emitter, rows: Value, lengths: dict[int, Grams]) ->
 
 
 def _hits(op: Emitter, elements: Value, pool: numpy.ndarray, distance: int) -> Value:
-    """How often the elements at this distance from each other are those of each n-gram, a column of the pool."""
+    """Returns how often the elements at this distance from each other are those of each n-gram, a column of the
+    pool."""
     last = len(pool) - 1
     agree = []
     for number, wanted in enumerate(pool):

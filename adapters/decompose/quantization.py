@@ -113,7 +113,7 @@ def _convolved(node: Node, op: Emitter, x: Value, w: Value, x_zero: Value | None
 
 
 def _terms(sizes: tuple[Dim, ...] | None) -> int:
-    """How many products are summed, 0 if it is not known."""
+    """Returns how many products are summed, 0 if it is not known."""
     known = fixed(sizes)
     return prod(known) if known else 0
 

@@ -36,13 +36,13 @@ _FIXED: Final = "make lengths of sequences and places in them constants, and kee
 
 @downgrade("SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SplitToSequence", at=11)
 def forget_the_sequence(node: Node, op: Emitter) -> Outcome:
-    """Who takes its tensors knows them."""
+    """Drops the node: the nodes that take its tensors know them."""
     return _forgotten(node, op, _READERS, "there are no sequences below opset 11")
 
 
 @downgrade("Optional", at=15)
 def forget_the_optional(node: Node, op: Emitter) -> Outcome:
-    """Who takes its value knows it."""
+    """Drops the node: the nodes that take its value know it."""
     return _forgotten(node, op, _OPTIONALS, "there are no optionals below opset 15")
 
 
@@ -60,7 +60,7 @@ def _forgotten(node: Node, op: Emitter, readers: tuple[str, ...], why: str) -> O
 
 
 def _taker(graph: Graph, name: str, readers: tuple[str, ...]) -> str:
-    """What happens to a value, other than that these operators read it; "" if nothing does."""
+    """Returns what happens to a value, other than that these operators read it; "" if nothing does."""
     if any(value.name == name for value in graph.output):
         return "leaves its graph"
     for node in graph.node:
@@ -156,7 +156,7 @@ def _values_of_optional(optional: Value) -> list[Value] | None:
 
 
 def _elements(sequence: Value) -> list[Element] | None:
-    """How each element of a sequence is written, None if they are not fixed."""
+    """Returns how each element of a sequence is written, None if they are not fixed."""
     node, inputs = _made_of(sequence)
     if node is None:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where elements are: places along an axis, and places in a flat value.
+"""The places of elements: along an axis, and in a flat value.
 
 Comparisons of integers are those of their difference with 0 in float, which is exact and there at every opset.
 """

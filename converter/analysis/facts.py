@@ -25,7 +25,7 @@ class Facts:
 
     @property
     def stated(self) -> list[tuple[Sequence[ValueInfoProto], dict[str, int]]]:
-        """What the graph states of its values, and where by name; what comes first counts.
+        """The statements of the graph about its values, and their places by name; what comes first counts.
 
         Places are kept instead of messages: few are ever asked for, and each one in hand costs as much as it holds.
         """
@@ -41,7 +41,7 @@ class Facts:
 
     @property
     def asked(self) -> bool:
-        """Whether anybody had to know."""
+        """Whether the statements had to be known."""
         return self._stated is not None
 
     def type_of(self, name: str) -> TypeProto | None:

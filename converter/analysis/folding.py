@@ -23,7 +23,7 @@ FOLDED_ELEMENTS: Final = 4096
 
 
 def is_pure(node: NodeProto) -> bool:
-    """Whether a node only makes a constant out of constants, so that it can go when nobody uses it."""
+    """Returns whether a node only makes a constant out of constants, so that it can go when nobody uses it."""
     return opsets.canonical_domain(node.domain) == opsets.AI_ONNX and (
         node.op_type in evaluation.OPERATORS or node.op_type in ("Constant", "Shape", "Size")
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What onnx's inference is asked: of a whole view, of the body of a function, of a single node that was written."""
+"""Asks onnx's inference about a whole view, about the body of a function, about a single node that was written."""
 
 from __future__ import annotations
 

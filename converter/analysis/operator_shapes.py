@@ -39,7 +39,7 @@ class Call(NamedTuple):
         return len(self.node.output)
 
     def has(self, index: int) -> bool:
-        """Whether an input is given."""
+        """Returns whether an input is given."""
         return index < len(self.node.input) and bool(self.node.input[index])
 
     def dims(self, index: int) -> Dims:
@@ -47,7 +47,7 @@ class Call(NamedTuple):
         return dims_of(self.type_of(self.node.input[index])) if self.has(index) else None
 
     def vector(self, index: int) -> Vector | None:
-        """What is known of the elements of an input."""
+        """Returns what is known of the elements of an input."""
         return self.elements(self.node.input[index]) if self.has(index) else None
 
     def numbers(self, index: int) -> list[int] | None:
@@ -253,7 +253,7 @@ def slice_(call: Call) -> list[Dims]:
 
 
 def _left(size: Size, start: int, end: int, step: int) -> Size:
-    """What a slice leaves of an axis."""
+    """Returns what a slice leaves of an axis."""
     if isinstance(size, int):
         return len(taken(size, start, end, step))
     return size if (start, step) == (0, 1) and end >= END else None
@@ -280,7 +280,7 @@ def reshape(call: Call) -> list[Dims]:
 
 
 def _rest(x: Dims, others: Sequence[Size]) -> Size:
-    """What is left for the one dimension that is not given."""
+    """Returns what is left for the one dimension that is not given."""
     if x is None or None in x or None in others or 0 in x or 0 in others:
         return None
     symbols = [size for size in x if isinstance(size, str)]
@@ -299,7 +299,7 @@ def _rest(x: Dims, others: Sequence[Size]) -> Size:
 
 
 def as_input(call: Call) -> list[Dims]:
-    """What an operator makes of each element by itself."""
+    """Returns what an operator makes of each element by itself."""
     return [call.dims(0)]
 
 

@@ -356,7 +356,8 @@ def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: boo
 
 @contextlib.contextmanager
 def _progress(*, shown: bool) -> Iterator[Progress | None]:
-    """What to tell the progress of a copy, which is drawn once it has taken a while; None if it is not to be shown."""
+    """Yields what to tell the progress of a copy, which is drawn once it has taken a while; None if it is not to be
+    shown."""
     with contextlib.ExitStack() as stack:
         started = time.monotonic()
         draw: Progress | None = None

@@ -24,7 +24,7 @@ _LEGEND: Final = (
 
 
 def tables(told: Explanation | Coverage) -> list[Table | str]:
-    """What is told of an operator, or of all of them."""
+    """Returns what is told of an operator, or of all of them."""
     return _explanation(told) if isinstance(told, Explanation) else _coverage(told)
 
 
@@ -50,7 +50,7 @@ def _rows(boundary: Boundary) -> Iterator[tuple[str, str]]:
 
 
 def _way(way: Way) -> Iterator[str]:
-    """What becomes of a node, then what the rewrite promises, asks for and refuses."""
+    """Yields what becomes of a node, then what the rewrite promises, asks for and refuses."""
     if way.decision == ADAPTED:
         yield f"{way.rewrite.replace('_', ' ')}: {way.text}"
     elif way.decision == COMPATIBLE:

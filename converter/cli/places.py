@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a result goes, and which files it may replace."""
+"""Decides where a result goes, and which files it may replace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STREAM: Final = "-"
 
 
 def destination(model: str, output: str | None, opset: int) -> str:
-    """Where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
+    """Returns where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
     if output == STREAM:
         return STREAM
     source = Path("model.onnx" if model == STREAM else model)

@@ -45,7 +45,8 @@ class Table(NamedTuple):
 
 
 def report_tables(report: Report, *, verbose: bool = False) -> list[Table | str]:
-    """What was done, or would be: the model before and after, what nodes became, and what deserves attention."""
+    """Returns what was done, or would be: the model before and after, what nodes became, and what deserves
+    attention."""
     head = [_head(report, verbose)] if report.changed else []
     details = Table((), list(_details(report, verbose)))
     parts = [details, _changes(report, verbose), *([_rewrites(report.steps)] if verbose else [])]
@@ -68,7 +69,7 @@ def outcome(report: Report, name: str, *, checked: bool) -> str:
 
 
 def remarks(report: Report, *, verbose: bool = False) -> list[Table]:
-    """What deserves attention in a report, each remark under its label; no table if nothing does."""
+    """Returns what deserves attention in a report, each remark under its label; no table if nothing does."""
     rows: list[tuple[str, ...]] = [*_remarks(report, verbose)]
     return [Table((), rows)] if rows else []
 
@@ -92,7 +93,7 @@ def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Tabl
 
 
 def description_tables(told: Description, *, verbose: bool = False) -> list[Table]:
-    """What a model is, what is in it, where it can go, and what stands in the way beyond."""
+    """Returns what a model is, what is in it, where it can go, and what stands in the way beyond."""
     tables = [Table((), list(_described(told, verbose)))]
     for opset, refusals in ((told.lowest - 1, told.below), (told.highest + 1, told.above)):
         if refusals:
@@ -102,7 +103,7 @@ def description_tables(told: Description, *, verbose: bool = False) -> list[Tabl
 
 
 def runtime_tables(rows: Iterable[Runtime]) -> list[Table]:
-    """What each runtime loads, and how that is known; then the other names that they have."""
+    """Returns what each runtime loads, and how that is known; then the other names that they have."""
     header = ("Runtime", "Opset", "IR", "ai.onnx.ml", "Certainty", "Source")
     cells: list[tuple[str, ...]] = []
     names: dict[str, str] = {}
@@ -172,7 +173,7 @@ def _head(report: Report, verbose: bool) -> str:
 
 
 def _details(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
-    """What is different besides nodes, and where external data are."""
+    """Yields what is different besides nodes, and where external data are."""
     if report.inlined:
         yield "inlined", ", ".join(_few(report.inlined, verbose))
     if report.inputs_added:

@@ -33,7 +33,7 @@ _VALUES: Final[dict[int, Callable[[AttributeProto], Any]]] = {
 
 
 def attribute_value(attribute: AttributeProto) -> Any:
-    """What an attribute holds, as a Python value; strings are decoded, messages returned as they are."""
+    """Returns what an attribute holds, as a Python value; strings are decoded, messages returned as they are."""
     kind = attribute.type or _untyped(attribute)
     return _VALUES[kind](attribute)
 

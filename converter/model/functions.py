@@ -19,7 +19,7 @@ FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """What identifies a model-local function: domain, name and overload (older onnx has no overload)."""
+    """Returns what identifies a model-local function: domain, name and overload (older onnx has no overload)."""
     return opsets.canonical_domain(function.domain), function.name, getattr(function, "overload", "")
 
 

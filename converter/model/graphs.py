@@ -33,12 +33,13 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:
 
 
 def name_of(node: NodeProto) -> str:
-    """How people find a node: by its name, or the name of its first output."""
+    """Returns how people find a node: by its name, or the name of its first output."""
     return node.name or next((name for name in node.output if name), "")
 
 
 def own_of(node: NodeProto) -> bytes:
-    """What is the node's own, whatever its operator, as fields: name, doc string and metadata, byte for byte."""
+    """Returns what is the node's own, whatever its operator, as fields: name, doc string and metadata, byte for
+    byte."""
     data = node.SerializeToString()
     fields = records(Memory(data), 0, len(data))
     return b"".join(data[start:end] for tag, start, _, end in fields if tag >> 3 in _OWN_NUMBERS)

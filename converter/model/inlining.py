@@ -94,7 +94,7 @@ class _Renaming:
         return new
 
     def _resolve(self, attribute: AttributeProto) -> AttributeProto | None:
-        """What an attribute stands for at this call; None if it refers to one that the call leaves out."""
+        """Returns what an attribute stands for at this call; None if it refers to one that the call leaves out."""
         if not attribute.ref_attr_name:
             return attribute
         given = self.attributes.get(attribute.ref_attr_name)

@@ -32,7 +32,7 @@ _ATTRIBUTE_DTYPES: Final = {
 
 
 def elements(tensor: TensorProto) -> int:
-    """How many elements a tensor has, from its dimensions alone."""
+    """Returns how many elements a tensor has, from its dimensions alone."""
     return math.prod(tensor.dims)
 
 

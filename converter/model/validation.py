@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ModelIndex:
-    """What a model consists of, subgraphs, functions and training information included: its nodes, counted; the
+    """The contents of a model, subgraphs, functions and training information included: its nodes, counted; the
     operators that they are of, by domain as it is type_str and name; every name of a node or value; its graphs; the
     chunks of the main graph."""
 

@@ -43,7 +43,7 @@ class Source(Protocol):
         """Exactly these bytes."""
 
     def fileno(self) -> int | None:
-        """What the kernel can copy from, at the same positions."""
+        """Returns what the kernel can copy from, at the same positions."""
 
     def opened(self) -> AbstractContextManager[Source]:
         """The same bytes, held open for a long reading."""
@@ -105,7 +105,7 @@ def varint(number: int) -> bytes:
 
 @lru_cache(maxsize=4096)
 def prefix(tag: int, size: int) -> bytes:
-    """What stands before a field of so many bytes."""
+    """Returns what stands before a field of so many bytes."""
     return varint(tag) + varint(size)
 
 

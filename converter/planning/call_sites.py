@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who calls which model-local function, and what all calls of one have in common."""
+"""The calls of each model-local function, and what all calls of one have in common."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Call(NamedTuple):
     facts: tuple[Facts, ...]
 
     def type_of(self, name: str) -> TypeProto | None:
-        """What is known of a value that the call can see."""
+        """Returns what is known of a value that the call can see."""
         return next((known for facts in self.facts if (known := facts.type_of(name)) is not None), None)
 
 
@@ -73,7 +73,8 @@ def common_inputs(function: FunctionProto, sites: list[Call]) -> dict[str, TypeP
 
 
 def _common(types: list[TypeProto | None]) -> TypeProto | None:
-    """What several types agree on: None if nothing, a tensor type without the dimensions that differ otherwise."""
+    """Returns what several types agree on: None if nothing, a tensor type without the dimensions that differ
+    otherwise."""
     if not types or any(kind is None for kind in types):
         return None
     first = types[0]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class Changes(NamedTuple):
-    """What changes: kinds of nodes, the steps that changed nodes took, the nodes of steps that are not exact, how many
-    nodes of the source are different or gone, and how many stay as they are."""
+    """The changes of a conversion: kinds of nodes, the steps that changed nodes took, the nodes of steps that are not
+    exact, how many nodes of the source are different or gone, and how many stay as they are."""
 
     changes: list[Change]
     steps: Counter[Step]

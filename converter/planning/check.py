@@ -240,7 +240,7 @@ def judge(look: Callable[[], View], what: settling.Concern) -> tuple[list[str], 
 
 
 def _unlawful(serialised: bytes) -> list[str]:
-    """What the checker says."""
+    """Returns what the checker says."""
     try:
         onnx.checker.check_model(serialised)
     except Exception as error:  # C++ errors come as several unrelated types

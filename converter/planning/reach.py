@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a model can go: the opsets within its reach, each confirmed by planning, and what blocks the way beyond."""
+"""Tells how far a model can go: the opsets within its reach, each confirmed by planning, and what blocks the way
+beyond."""
 
 from __future__ import annotations
 

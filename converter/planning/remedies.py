@@ -88,7 +88,7 @@ class _Trials:
         return refusal._replace(remedy=remedy)
 
     def _advice(self, refusal: Refusal) -> str:
-        """What a refusal advises, without what the model has already; else the way around its boundary."""
+        """Returns what a refusal advises, without what the model has already; else the way around its boundary."""
         remedy = re.sub(_SHAPES, "", refusal.remedy) if self._fixed else refusal.remedy
         return remedy.replace(_HERE, way_around(refusal)) or way_around(refusal)
 
@@ -146,7 +146,7 @@ def _options_text(before: Options, after: Options) -> str:
 
 
 def _has_fixed_inputs(source: SourceModel) -> bool:
-    """Whether no input of the model has a size that depends on the caller."""
+    """Returns whether no input of the model has a size that depends on the caller."""
     tensors = [value.type.tensor_type for value in source.proto.graph.input if value.type.HasField("tensor_type")]
     return all(t.HasField("shape") and all(dim.HasField("dim_value") for dim in t.shape.dim) for t in tensors)
 

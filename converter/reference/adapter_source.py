@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adapter says of itself in its source: the forms it may declare, the facts it may ask for, its refusals.
+"""Reads what an adapter says of itself in its source: the forms it may declare, the facts it may ask for, its refusals.
 
 An adapter declares a form when it runs, by the node that it meets. Its source, and that of the helpers it names, tells
 which declarations there are. What stands there may hold for some nodes only, so it is said as a possibility.
@@ -36,7 +36,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is written in an adapter. All is empty where there is no source."""
+    """The content of an adapter's source. All is empty where there is no source."""
 
     forms: tuple[Form, ...] = ()
     needs: tuple[str, ...] = ()  # "rank of X", "constant axes"
@@ -100,7 +100,7 @@ def _named(tree: ast.AST, names: dict[str, Any]) -> Iterator[Any]:
 
 
 def _always_declares(tree: ast.FunctionDef) -> bool:
-    """Whether a function declares a form whatever the node is: in a line of its own, before it may return."""
+    """Returns whether a function declares a form whatever the node is: in a line of its own, before it may return."""
     for line in tree.body:
         call = line.value if isinstance(line, ast.Expr) else None
         called = call.func if isinstance(call, ast.Call) else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file is: who made it, what is in it, how far it can go, and which runtimes load it as it is.
+"""Describes a file: who made it, what is in it, how far it can go, and which runtimes load it as it is.
 
 Goes through the graph once; no weight is read.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Description:
-    """What is in a model, nodes and weights of subgraphs and functions included; sizes are in bytes.
+    """The contents of a model, nodes and weights of subgraphs and functions included; sizes are in bytes.
 
     `lowest` and `highest` are the ai.onnx opsets within reach (0 without ai.onnx), `below` and `above` what is refused
     one opset further.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of an operator, without a model: its boundaries, what changed there, and what is done about it.
+"""Tells what is known of an operator, without a model: its boundaries, what changed there, and what is done about it.
 
 Nothing is written for this purpose. What changed is the difference of two schemas, and the line of a family's docstring
 that begins with the opset; what is done is the table of decisions; what a rewrite promises, asks for and may refuse is
@@ -42,7 +42,7 @@ _ITEM: Final = re.compile(r"(\d+)(?: \(([^)]*)\))?")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What becomes of a node that crosses a boundary in one direction.
+    """The fate of a node that crosses a boundary in one direction.
 
     `text` is what the rewrite does, why the node may stay, or why there is no way. `forms` is empty where it is not
     known, or where there is nothing to promise. `needs` and `refusals` concern some nodes only.
@@ -94,14 +94,14 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is decided for every operator of the installed onnx that has a boundary."""
+    """The decisions for every operator of the installed onnx that has a boundary."""
 
     newest: dict[str, int]  # by domain: the newest opset that is known
     operators: tuple[Covered, ...]
     unchanged: int  # operators that have been there from opset 1 on and never changed
 
     def count(self, direction: str) -> Counter[str]:
-        """How many crossings in one direction have each decision."""
+        """Returns how many crossings in one direction have each decision."""
         index = 1 if direction == UP else 2
         ways = (crossing[index] for covered in self.operators for crossing in covered.crossings)
         return Counter(str(way) for way in ways if way is not None)
@@ -215,7 +215,8 @@ def _way(operator: str, opset: int, direction: str, domain: str) -> Way:
 
 
 def _told(operator: str, opset: int, domain: str) -> Iterator[str]:
-    """What the modules of an operator's adapters say of a boundary in their docstrings, as far as it concerns it."""
+    """Yields what the modules of an operator's adapters say of a boundary in their docstrings, as far as it concerns
+    it."""
     modules = {
         decision.function.__module__: None
         for key, decision in registry.decisions()

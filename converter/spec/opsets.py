@@ -56,7 +56,7 @@ def _newest(domain: str) -> int:
 
 
 def is_known(domain: str) -> bool:
-    """Whether the installed onnx defines operators of this domain."""
+    """Returns whether the installed onnx defines operators of this domain."""
     return _newest(domain) > 0
 
 
@@ -120,7 +120,7 @@ def newest_ir_version() -> int:
 
 @lru_cache(maxsize=None)
 def may_hold_graphs(operator: str, domain: str = AI_ONNX) -> bool:
-    """Whether nodes of this operator can have subgraphs; true for what the installed onnx does not define."""
+    """Returns whether nodes of this operator can have subgraphs; true for what the installed onnx does not define."""
     versions = history(operator, domain)
     schema = schema_at(operator, versions[-1], domain) if versions else None
     if schema is None:
@@ -131,8 +131,8 @@ def may_hold_graphs(operator: str, domain: str = AI_ONNX) -> bool:
 
 @lru_cache(maxsize=None)
 def is_simple(operator: str, domain: str) -> bool:
-    """Whether a node can be copied without a look into it: it has no subgraph, holds no tensor that may be large, and
-    spells its domain in the one way that inference and checker know."""
+    """Returns whether a node can be copied without a look into it: it has no subgraph, holds no tensor that may be
+    large, and spells its domain in the one way that inference and checker know."""
     return operator != "Constant" and domain != "ai.onnx" and not may_hold_graphs(operator, domain)
 
 

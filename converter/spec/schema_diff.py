@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How two versions of an operator differ by their schemas, in words for people. Wording is no difference here."""
+"""Describes how two versions of an operator differ by their schemas, in words for people. Wording is no difference
+here."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    """What attributes, inputs, outputs and dtypes the newer version gained, lost or changed, one fact a line."""
+    """Yields what attributes, inputs, outputs and dtypes the newer version gained, lost or changed, one fact a line."""
     yield from _attributes(old, new)
     renamed: dict[str, str] = {}
     for what in ("input", "output"):
@@ -29,7 +30,7 @@ def differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
 
 
 def lost_types(departure: OpSchema, arrival: OpSchema) -> bool:
-    """Whether an input or output takes fewer dtypes on the side of arrival."""
+    """Returns whether an input or output takes fewer dtypes on the side of arrival."""
     before, after = _allowed(departure), _allowed(arrival)
     return any(before[name] - after[name] for name in before.keys() & after.keys())
 

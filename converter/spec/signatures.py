@@ -24,7 +24,7 @@ class Formal(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a schema demands of a node, laid out for quick checks."""
+    """The demands of a schema on a node, laid out for quick checks."""
 
     inputs: tuple[Formal, ...]
     outputs: tuple[Formal, ...]
@@ -81,7 +81,7 @@ def signature_of(operator: str, opset: int, domain: str) -> Signature | None:
 
 @lru_cache(maxsize=None)
 def is_narrower(operator: str, start: int, stop: int, domain: str) -> bool:
-    """Whether the target's version of an operator takes fewer types than the source's somewhere."""
+    """Returns whether the target's version of an operator takes fewer types than the source's somewhere."""
     before, after = signature_of(operator, start, domain), signature_of(operator, stop, domain)
     if before is None or after is None:
         return True

@@ -78,14 +78,14 @@ def size(dim: TensorShapeProto.Dimension) -> int | str | None:
 
 
 def has_shape(known: TypeProto | None) -> bool:
-    """Whether all that can be known in outline is: the rank of a tensor."""
+    """Returns whether all that can be known in outline is: the rank of a tensor."""
     if known is None:
         return False
     return bool(known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape"))
 
 
 def is_complete(known: TypeProto | None) -> bool:
-    """Whether nothing more can be known: every dimension of a tensor is a number."""
+    """Returns whether nothing more can be known: every dimension of a tensor is a number."""
     if known is None or not has_shape(known):
         return False
     return all(isinstance(size(dim), int) for dim in known.tensor_type.shape.dim)
@@ -103,7 +103,7 @@ def nameless(kind: TypeProto) -> TypeProto:
 
 
 def is_vaguer(found: TypeProto | None, known: TypeProto) -> bool:
-    """Whether a type says less than what was known before: a rank or a dimension got lost."""
+    """Returns whether a type says less than what was known before: a rank or a dimension got lost."""
     if found is None or not found.WhichOneof("value"):
         return True
     if known.WhichOneof("value") != "tensor_type" or found.WhichOneof("value") != "tensor_type":
@@ -117,7 +117,7 @@ def is_vaguer(found: TypeProto | None, known: TypeProto) -> bool:
 
 
 def contradicts(found: TypeProto | None, known: TypeProto) -> bool:
-    """Whether two types cannot both be true of one value."""
+    """Returns whether two types cannot both be true of one value."""
     if found is None or not found.WhichOneof("value"):
         return False
     if found.WhichOneof("value") != known.WhichOneof("value"):

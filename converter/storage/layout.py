@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a skeleton becomes bytes again: the plan of a model file, and of the data file beside it.
+"""The plan by which a skeleton becomes bytes again: that of a model file, and of the data file beside it.
 
 A skeleton is serialised, the tensors in it that are placeholders or external are found by the mark that both carry,
 and each is replaced by a list of pieces. Nothing is read or written here but what a conversion to raw elements needs.
@@ -41,7 +41,7 @@ _EXTERNAL_MARK = re.compile(rb"\x0a\x08location\x12")
 
 
 class External(Enum):
-    """What becomes of the weights on writing."""
+    """The treatment of the weights on writing."""
 
     KEEP = "keep"
     """Embedded stay embedded, external stay external."""
@@ -52,8 +52,8 @@ class External(Enum):
 
 
 class Layout:
-    """How a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new data file, into
-    which tensors that are external already move too if it `gathers`."""
+    """The plan by which a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new
+    data file, into which tensors that are external already move too if it `gathers`."""
 
     def __init__(
         self, file: ModelFile, external: External, data_name: str = "", threshold: int = 0, *, gathers: bool = False

@@ -146,7 +146,7 @@ class ModelFile:
     # --- read ---------------------------------------------------------------------------------------------------
 
     def is_placeholder(self, tensor: TensorProto) -> bool:
-        """Whether the tensor's elements lie in this file."""
+        """Returns whether the tensor's elements lie in this file."""
         return bool(tensor.external_data) and bool(self._indices(tensor))
 
     def tensor(self, tensor: TensorProto) -> TensorProto:
@@ -205,7 +205,7 @@ class ModelFile:
     # --- external data ------------------------------------------------------------------------------------------
 
     def extent(self, tensor: TensorProto) -> Span:
-        """Where the elements of an external tensor lie; InvalidModelError if they are not all there."""
+        """Returns where the elements of an external tensor lie; InvalidModelError if they are not all there."""
         entries = external_data(tensor)
         location = entries.get("location", "")
         what = f"tensor {tensor.name!r}, data file {location!r}"

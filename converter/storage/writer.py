@@ -33,7 +33,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class Writing(NamedTuple):
-    """What a writing has left.
+    """The outcome that a writing has left.
 
     `bytes` counts the model's own file; `data_files` were written or copied, `shared_data` stay where they are and are
     pointed at. `switched_to_external`: the model would have outgrown protobuf's 2 GiB, its weights went to a data file.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which IR version a model is stamped with: it follows the opset, as far as the content allows.
+"""Chooses the IR version that a model is stamped with: it follows the opset, as far as the content allows.
 
 Going up it rises to what the opset's ONNX release had; going down it drops to that, unless the model holds something
 that older formats do not know. Metadata is no such thing: parsers pass over fields that they do not know.
@@ -49,7 +49,7 @@ def of_function(function: FunctionProto) -> int:
 
 
 def _needs(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[tuple[int, str]]:
-    """What needs which IR version, functions aside."""
+    """Yields what needs which IR version, functions aside."""
     for value in (*model.graph.input, *model.graph.output):
         version = _of_type(value.type)
         if version:
@@ -114,7 +114,7 @@ def within(
 def excess(
     model: ModelProto, graphs: Iterable[GraphProto], most: int | None, runtime: str, *, keep_functions: bool
 ) -> list[Refusal]:
-    """What in the model needs a higher IR version than the most that a runtime loads (None: any)."""
+    """Returns what in the model needs a higher IR version than the most that a runtime loads (None: any)."""
     floor, reason = needed(model, graphs, keep_functions=keep_functions)
     if most is None or floor <= most:
         return []

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """Where one model goes: the opset of each domain, an IR version, and the runtime that has to load the result, if
-    one was named. `moves` says that an opset differs from the model's, `rises` that none is lower."""
+    """The destination of one model: the opset of each domain, an IR version, and the runtime that has to load the
+    result, if one was named. `moves` says that an opset differs from the model's, `rises` that none is lower."""
 
     opsets: Imports
     ir_version: int

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who loads what: reads `runtimes.toml`, finds the row for `onnxruntime@1.14`, says what of a model is too new for it.
+"""Tells which runtime loads what: reads `runtimes.toml`, finds the row for `onnxruntime@1.14`, says what of a model is
+too new for it.
 
 Imports nothing that takes time: the table can be listed without onnx.
 """
@@ -40,13 +41,13 @@ class Missing:
 
     @property
     def remedy(self) -> str:
-        """What to type; "" where no opset helps."""
+        """The text to type; "" where no opset helps."""
         if self.at == 1:
             return ""
         return f"--to {self.at - 1}" if self.domain == "ai.onnx" else f"--to {self.domain}:{self.at - 1}"
 
     def holds(self, domain: str, operator: str, opset: int) -> bool:
-        """Whether it is about this operator at this opset of its domain."""
+        """Returns whether it is about this operator at this opset of its domain."""
         return domain == self.domain and operator in (self.operators or (operator,)) and opset >= self.at
 
 
@@ -80,7 +81,8 @@ class Runtime:
         return f"{self.name} {self.version}".rstrip()
 
     def loads(self, imports: Mapping[str, int], ir_version: int) -> bool:
-        """Whether a model with these opsets by domain (`ai.onnx` by that name) and this IR version is within bounds."""
+        """Returns whether a model with these opsets by domain (`ai.onnx` by that name) and this IR version is within
+        bounds."""
         old = imports.get("ai.onnx", self.minimum) < self.minimum
         return not (old or self._too_new(imports, ir_version) or self.excess(imports))
 
@@ -125,21 +127,22 @@ class Runtime:
 
     @property
     def doubt(self) -> str:
-        """Why the row may be wrong; "" if it was measured or is documented."""
+        """The reason why the row may be wrong; "" if it was measured or is documented."""
         if self.certainty not in UNCERTAIN:
             return ""
         return f"what is known of {self} is {self.certainty}, not documented: {self.source}"
 
     @property
     def remarks(self) -> list[str]:
-        """How the row was chosen, where its IR version comes from, and what else a user of it should know."""
+        """The remarks on how the row was chosen, where its IR version comes from, and what else a user of it should
+        know."""
         told = [*self.notes]
         if self.follows and self.opset is not None:
             told.append(f"the IR version that {self} loads is not documented; {self.ir} goes with opset {self.opset}")
         return told + ([f"{self}: {self.remark}"] if self.remark else [])
 
     def without_kernel(self, nodes: Iterable[tuple[str, str]], imports: Mapping[str, int]) -> Iterator[str]:
-        """What to warn of: the operators among the nodes, (domain, operator) each, that it has no kernel for."""
+        """Yields what to warn of: the operators among the nodes, (domain, operator) each, that it has no kernel for."""
         used = Counter((domain or "ai.onnx", operator) for domain, operator in nodes) if self.missing else Counter()
         for (domain, operator), count in used.items():
             opset = imports.get(domain, 0)

@@ -130,7 +130,7 @@ def _length(attribute: AttributeProto) -> int:
 
 
 def _pool_fault(given: dict[str, AttributeProto]) -> str:
-    """What is wrong with the lists that have an entry for each spatial axis."""
+    """Returns what is wrong with the lists that have an entry for each spatial axis."""
     alone = not {"kernel_shape", "strides", "dilations"} & given.keys()
     if alone and "pads" in given and len(given["pads"].ints) % 2:
         return f"attribute pads has {len(given['pads'].ints)} entries, which are no pairs"

@@ -57,7 +57,7 @@ class Case(NamedTuple):
 
     @property
     def use(self) -> uses.Use:
-        """What is known of ranks and lengths."""
+        """The known facts about ranks and lengths."""
         node = self.node
         given = {a.name: attribute_value(a) for a in node.attribute if a.type in _PLAIN and a.type}
         given = {name: value for name, value in given.items() if not _is_reference(node, name)}
@@ -142,7 +142,7 @@ class Kinds:
 
 
 def _key_of(attribute: AttributeProto) -> Any:
-    """What tells an attribute from others; of large tensors and of graphs only what they are."""
+    """Returns what tells an attribute from others; of large tensors and of graphs only what they are."""
     kind = attribute.type
     if kind in _PLAIN or (kind == AttributeProto.TENSOR and attribute.ByteSize() < _SMALL):
         return attribute.SerializeToString()
@@ -173,7 +173,7 @@ def _elements(tensor: TensorProto) -> tuple[int, ...] | None:
 
 
 def _of_constant(node: NodeProto) -> Known | None:
-    """What is certain of the value of a Constant node, None if that is nothing."""
+    """Returns what is certain of the value of a Constant node, None if that is nothing."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             return None

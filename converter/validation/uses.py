@@ -12,7 +12,7 @@ Dims = tuple[int | None, ...]
 
 
 class Known(NamedTuple):
-    """What is certain of a value: its type as schemas spell it, its dimensions, the elements of a short integer
+    """The certain facts of a value: its type as schemas spell it, its dimensions, the elements of a short integer
     tensor."""
 
     type_str: str = ""
