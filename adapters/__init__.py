@@ -17,7 +17,7 @@ TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "im
 
 @lru_cache(maxsize=1)
 def _families() -> dict[str, bytes]:
-    """The text of every family, by the name of its module."""
+    """Returns the text of every family, by the name of its module."""
     return {
         f"{package}.{file.name[:-3]}": file.read_bytes()
         for package in (__name__, f"{__name__}.decompose")

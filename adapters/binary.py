@@ -99,7 +99,7 @@ def _shown(shape: Shape) -> str:
 
 
 def _scalar(op: Emitter, x: Value) -> Value:
-    """The one element of a value that has a higher rank than what it is combined with."""
+    """Returns the one element of a value that has a higher rank than what it is combined with."""
     return op.Reshape(x, op.const([]))
 
 
@@ -128,7 +128,7 @@ def fit_as_block(node: Node, op: Emitter) -> Value:
 
 
 def block(a: Shape | None, b: Shape | None) -> tuple[int, int] | None:
-    """The axes of A that B stands against without its outer axes of length 1, if it is known to fit there."""
+    """Returns the axes of A that B stands against without its outer axes of length 1, if it is known to fit there."""
     if b == ():
         return 0, 0
     if a is None or b is None or len(b) > len(a):

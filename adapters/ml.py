@@ -83,7 +83,7 @@ def tensors_to_lists(node: Node, op: Emitter) -> Value:
 
 
 def _side(node: Node, side: str) -> tuple[list[Any], int]:
-    """The keys or the values, and their dtype."""
+    """Returns the keys or the values, and their dtype."""
     for dtype, kind in _LISTS.items():
         if node.has(f"{side}_{kind}"):
             return node.attr(f"{side}_{kind}"), dtype
@@ -107,7 +107,7 @@ def _alike(elements: list[Any]) -> list[Any]:
 
 
 def _pairs(node: Node) -> tuple[list[Any], int, list[Any], int]:
-    """Keys, each once, and values. One NaN is like the other."""
+    """Returns keys, each once, and values. One NaN is like the other."""
     (keys, key_type), (values, value_type) = _side(node, "keys"), _side(node, "values")
     keys, values = _alike(keys), _alike(values)
     pairs = dict(zip(keys, values, strict=False))
@@ -117,7 +117,8 @@ def _pairs(node: Node) -> tuple[list[Any], int, list[Any], int]:
 
 
 def _look_up(node: Node, op: Emitter) -> Value:
-    """The index of each element among the keys, one past the last if it is none, then the value at that index."""
+    """Returns the index of each element among the keys, one past the last if it is none, then the value at that
+    index."""
     keys, key_type, values, value_type = _pairs(node)
     x, count = node.input(0), len(keys)
     if key_type == STRING:
@@ -140,5 +141,5 @@ def _look_up(node: Node, op: Emitter) -> Value:
 
 
 def label(op: Emitter, x: Value, classes: list[str], **default: Any) -> Value:
-    """Integers as the strings that they index, or strings as their indices."""
+    """Returns integers as the strings that they index, or strings as their indices."""
     return op.node("LabelEncoder", x, at=1, domain=AI_ONNX_ML, classes_strings=classes, **default)[0]

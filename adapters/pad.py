@@ -99,7 +99,7 @@ def wrap_by_indices(node: Node, op: Emitter) -> Value:
 
 
 def _spread(op: Emitter, pads: Value, axes: list[int], rank: int) -> Value:
-    """The pads of these axes, 0 for all others of a known rank."""
+    """Returns the pads of these axes, 0 for all others of a known rank."""
     count, known = len(axes), pads.constant
     places = [axes.index(axis) + half * count if axis in axes else 2 * count for half in (0, 1) for axis in range(rank)]
     if known is not None:
@@ -110,7 +110,7 @@ def _spread(op: Emitter, pads: Value, axes: list[int], rank: int) -> Value:
 
 
 def _scattered(node: Node, op: Emitter) -> Value:
-    """The same at run time, where the axes are computed or the rank is not known."""
+    """Writes the same at run time, where the axes are computed or the rank is not known."""
     numbers = Numbers(op)
     rank = numbers.rank(node.input(0))
     axes = non_negative(op, cast(op, node.input(_AXES), INT64), rank.value)
@@ -149,7 +149,8 @@ def _axis_by_axis(node: Node, op: Emitter) -> Value:
 
 
 def _axes_and_pads(node: Node, op: Emitter) -> tuple[list[int], Value]:
-    """The axes that are padded, and their pads. All axes are as many as the data have, or half as many as the pads."""
+    """Returns the axes that are padded, and their pads. All axes are as many as the data have, or half as many as the
+    pads."""
     pads, axes = node.input(_PADS), node.optional_input(_AXES)
     if axes is None:
         count = pads.shape[0] if pads.shape and node.input(0).rank is None else None

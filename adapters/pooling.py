@@ -267,7 +267,7 @@ def _maximum_and_indices(node: Node, op: Emitter, w: Windows) -> Outcome:
 
 
 def _maximum(op: Emitter, w: Windows) -> Value:
-    """A window is a box, so that its axes can be pooled one after the other: first all without gaps, by MaxPool."""
+    """Pools axes one after the other, as a window is a box: first all without gaps, by MaxPool."""
     if not w.known:
         w = w.padded(w.reach, _nothing(w.x))
     zero, gaps = w.numbers.of(0), w.gaps

@@ -36,7 +36,7 @@ def shape_to_attribute(node: Node, op: Emitter) -> Value:
 
 
 def _spelled(node: Node) -> list[int] | None:
-    """The shape of the output as a constant, where at most one size is neither known nor the input's."""
+    """Returns the shape of the output as a constant, where at most one size is neither known nor the input's."""
     target, source = node.output().shape, node.input(0).shape or ()
     if target is None:
         return None
@@ -71,7 +71,7 @@ def zero_from_an_empty_input(node: Node, op: Emitter) -> Value:
 
 
 def _doubtful(sizes: Shape | None, source: Shape) -> list[int] | None:
-    """The dimensions that may be 0 while those of the input are not; None if their number is not known."""
+    """Returns the dimensions that may be 0 while those of the input are not; None if their number is not known."""
     if sizes is None:
         return None
     same = [size is not None and source[index : index + 1] == (size,) for index, size in enumerate(sizes)]

@@ -213,7 +213,7 @@ def resize_all_axes(node: Node, op: Emitter) -> Value:
 
 
 def _for_all_axes(node: Node, op: Emitter, named: Value, others: float, dtype: int) -> Value:
-    """A vector for the named axes with another number for the others."""
+    """Returns a vector for the named axes with another number for the others."""
     axes, rank, known = node.attr("axes"), node.input(0).rank, named.constant
     if rank is not None and known is not None:
         return op.const(_spread(known.tolist(), axes, rank, others), dtype)
@@ -232,7 +232,7 @@ def _spread(named: list[float], axes: list[int], rank: int, others: float) -> li
 
 
 def _roi_of_all_axes(node: Node, op: Emitter, roi: Value) -> Value:
-    """The whole of the axes that are not named: from 0 to 1."""
+    """Returns the whole of the axes that are not named: from 0 to 1."""
     axes, rank, dtype, known = node.attr("axes"), node.input(0).rank, node.dtype(_ROI), roi.constant
     half = len(axes)
     if rank is not None and known is not None:

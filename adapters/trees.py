@@ -56,7 +56,7 @@ def tensors_to_floats(node: Node, op: Emitter) -> Value:
 
 
 def _float_thresholds(node: Node, exact: Numbers) -> Numbers:
-    """The floats that divide all floats as these thresholds do."""
+    """Returns the floats that divide all floats as these thresholds do."""
     with numpy.errstate(over="ignore"):
         near = exact.astype(numpy.float32)
     if numpy.array_equal(near, exact, equal_nan=True):

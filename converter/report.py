@@ -123,7 +123,7 @@ class Report:
         return max((step.form for step in self.steps), key=FORMS.index, default=EXACT)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data, fit for JSON."""
+        """Returns the report as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["changes"] = [{**change._asdict(), "count": len(change.nodes)} for change in self.changes]
         plain["steps"] = [

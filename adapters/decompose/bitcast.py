@@ -73,7 +73,8 @@ def read_bits_by_arithmetic(node: Node, op: Emitter) -> Value:
 
 
 def _put_together(op: Emitter, bits: Value, layout: Layout, dtype: int) -> Value:
-    """The fraction, with its leading bit unless the exponent's bits are 0, times a power of two that has the sign."""
+    """Returns the fraction, with its leading bit unless the exponent's bits are 0, times a power of two that has the
+    sign."""
     one, wide = op.const(layout.one), DOUBLE if dtype == DOUBLE else FLOAT
     fraction = op.Mod(bits, one)
     head = op.Mod(op.Div(op.Sub(bits, fraction), one), op.const(2 << layout.exponent))

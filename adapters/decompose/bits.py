@@ -42,7 +42,7 @@ def _carrier(dtype: int) -> int:
 
 
 def in_dtype(op: Emitter, x: Value, dtype: int, to: int) -> Value:
-    """A value of a dtype in another one, if it is another one; a constant stays one."""
+    """Returns a value of a dtype in another one, if it is another one; a constant stays one."""
     if dtype == to:
         return x
     known = _few_elements(x)
@@ -50,7 +50,7 @@ def in_dtype(op: Emitter, x: Value, dtype: int, to: int) -> Value:
 
 
 def _few_elements(x: Value) -> numpy.ndarray[Any, Any] | None:
-    """The elements of a constant that is no weight."""
+    """Returns the elements of a constant that is no weight."""
     sizes = x.shape
     if sizes is None or prod(size if isinstance(size, int) else FEW + 1 for size in sizes) > FEW:
         return None
@@ -153,8 +153,8 @@ def look_up_by_four_bits(node: Node, op: Emitter) -> Value:
 
 
 def _sum(op: Emitter, made: Value, groups: int, dtype: int) -> Value:
-    """The integers that groups of four bits make; of 64 bits in two halves, as some runtimes sum int64 in double, and
-    not all sum uint64."""
+    """Returns the integers that groups of four bits make; of 64 bits in two halves, as some runtimes sum int64 in
+    double, and not all sum uint64."""
     if groups <= 8:
         return _weighted(op, made, [16**k for k in range(groups)])
     halves = ([16 ** (k % 8) if k // 8 == half else 0 for k in range(groups)] for half in (0, 1))
@@ -167,7 +167,7 @@ def _weighted(op: Emitter, made: Value, weights: list[int]) -> Value:
 
 
 def _groups(op: Emitter, x: Value, weights: Value, dtype: int, carrier: int) -> Value:
-    """The groups of four bits of integers, by division that rounds down."""
+    """Returns the groups of four bits of integers, by division that rounds down."""
     column = op.at(11).Unsqueeze(x, axes=[-1])
     if not is_unsigned(dtype):
         column = op.Sub(column, op.Mod(column, weights))

@@ -153,7 +153,7 @@ def _choose_integers(op: Emitter, condition: Value, x: Value, y: Value, dtype: i
 
 
 def _choose_by_index(op: Emitter, condition: Value, x: Value, y: Value) -> Value:
-    """All elements of both in a row, gathered from the chosen places."""
+    """Returns all elements of both in a row, gathered from the chosen places."""
     row_of_x, row_of_y = op.Reshape(x, op.const([-1])), op.Reshape(y, op.const([-1]))
     beyond = op.Add(_places(op, y, row_of_y), op.Size(x))
     places = _choose_integers(op, condition, _places(op, x, row_of_x), beyond, INT64)

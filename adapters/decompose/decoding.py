@@ -146,7 +146,8 @@ def _kept(node: Node) -> int:
 
 
 def _sum_of_taps(op: Emitter, padded: Value, weight: Value, bias: Value | None, kept: int) -> Value:
-    """The convolution of any number of channels: the sum of the input moved by 0, 1, 2 ... times one weight each."""
+    """Returns the convolution of any number of channels: the sum of the input moved by 0, 1, 2 ... times one weight
+    each."""
     taps = op.Transpose(weight, perm=[1, 0, 2])
     terms = []
     for tap in range(kept + 1):

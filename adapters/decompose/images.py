@@ -109,7 +109,8 @@ def gather_samples(node: Node, op: Emitter) -> Value:
 def _samples(
     node: Node, op: Emitter, regions: Value, first: int, bins: int, length: Number, dtype: int, axes: list[int]
 ) -> list[tuple[Value, Value]]:
-    """For the sampling points [region, bin, sample] along one axis the elements before and after, and their weights.
+    """Returns for the sampling points [region, bin, sample] along one axis the elements before and after, and their
+    weights.
 
     A point more than one element outside weighs nothing, one that is nearer is moved to the edge.
     """
@@ -162,7 +163,7 @@ def find_the_source_of_each_element(node: Node, op: Emitter) -> Value:
 
 
 def _compared_in_windows(node: Node, op: Emitter, shape: Sequence[int], kernel: list[int]) -> Value:
-    """Each window is compared with the index that points into it."""
+    """Compares each window with the index that points into it."""
     sizes = [size * width for size, width in zip(shape[2:], kernel, strict=True)]
     parts = [(size, width) for size, width in zip(shape[2:], kernel, strict=True)]
     node.limit(*shape[:2])
@@ -179,7 +180,7 @@ def _compared_in_windows(node: Node, op: Emitter, shape: Sequence[int], kernel: 
 
 
 def _matched(node: Node, op: Emitter, count: int) -> Value:
-    """So many elements, each compared with all indices."""
+    """Returns so many elements, each compared with all indices."""
     flat = op.const([-1])
     node.limit(count)
     hits = op.Cast(op.Equal(op.const(numpy.arange(count)[:, None]), op.Reshape(node.input(1), flat)), to=FLOAT)

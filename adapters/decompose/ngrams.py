@@ -44,7 +44,7 @@ def compare_with_every_gram(node: Node, op: Emitter) -> Value:
 
 
 def _lengths(node: Node) -> dict[int, Grams]:
-    """The n-grams of each length that is looked for. Of equal ones the last counts."""
+    """Returns the n-grams of each length that is looked for. Of equal ones the last counts."""
     pool, starts, places = node.attr("pool_int64s") or [], node.attr("ngram_counts"), node.attr("ngram_indexes")
     wanted = range(node.attr("min_gram_length"), node.attr("max_gram_length") + 1)
     lengths, number = {}, 0
@@ -104,7 +104,7 @@ def _strangers(op: Emitter, rows: Value, lengths: dict[int, Grams], count: int) 
 
 
 def _placed(op: Emitter, counts: Value, lengths: dict[int, Grams], size: int) -> Value:
-    """The counts at their places in the output; anything where there is none."""
+    """Returns the counts at their places in the output; anything where there is none."""
     places = [place for grams in lengths.values() for place in grams.values()]
     if places == list(range(size)):
         return counts
@@ -116,7 +116,7 @@ def _placed(op: Emitter, counts: Value, lengths: dict[int, Grams], size: int) ->
 
 
 def _weighed(node: Node, op: Emitter, counts: Value, lengths: dict[int, Grams], size: int) -> Value:
-    """The counts, or 1 for any, times the weights; 0 at places that no n-gram has."""
+    """Returns the counts, or 1 for any, times the weights; 0 at places that no n-gram has."""
     mode, given, places = node.attr("mode"), node.attr("weights"), node.attr("ngram_indexes")
     factors = numpy.zeros(size, dtype=numpy.float32)
     factors[[place for grams in lengths.values() for place in grams.values()]] = 1

@@ -61,7 +61,7 @@ def _along(node: Node, op: Emitter, x: Value, axis: numpy.ndarray[Any, Any] | No
 
 
 def _product_where(op: Emitter, sizes: Value, condition: Value) -> Value:
-    """The product of the sizes for which a condition holds."""
+    """Returns the product of the sizes for which a condition holds."""
     beyond = op.at(7).Mul(op.at(7).Sub(sizes, op.const([1])), op.Cast(condition, to=INT64))
     return product(op, op.at(7).Add(beyond, op.const([1])))
 
@@ -155,8 +155,8 @@ def loop_over_members_and_steps(node: Node, op: Emitter) -> Outcome:
 
 
 def _step(op: Emitter, scanned: Graph, values: Sequence[Value], indices: Sequence[Value | None]) -> Graph:
-    """The body of a Scan as that of a Loop, which takes the elements of its step itself, and carries a number if it
-    carries nothing else."""
+    """Returns the body of a Scan as that of a Loop, which takes the elements of its step itself, and carries a number
+    if it carries nothing else."""
     body = Body(op, scanned)
     states = len(body.inputs) - len(values)
     elements = body.inputs[states:]

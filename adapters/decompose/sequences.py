@@ -121,7 +121,7 @@ def write_whether_there_is_a_value(node: Node, op: Emitter) -> Value:
 
 
 def _known(node: Node) -> list[Element]:
-    """The elements of the sequence that the node takes."""
+    """Returns the elements of the sequence that the node takes."""
     elements = _elements(node.input(0))
     if elements is None:
         node.refuse("there are no sequences below opset 11, and the elements of this one are not fixed", _FIXED)
@@ -129,7 +129,7 @@ def _known(node: Node) -> list[Element]:
 
 
 def _held(node: Node) -> Value | None:
-    """The value in the optional that the node takes, None if there is none."""
+    """Returns the value in the optional that the node takes, None if there is none."""
     held = _values_of_optional(node.input(0))
     if held is None:
         node.refuse("there are no optionals below opset 15, and it is not known what this one holds", _FIXED)
@@ -140,7 +140,7 @@ def _held(node: Node) -> Value | None:
 
 
 def _made_of(value: Value) -> tuple[Node | None, list[Value]]:
-    """The node of ai.onnx that makes a value, with the inputs that it has."""
+    """Returns the node of ai.onnx that makes a value, with the inputs that it has."""
     producer = value.producer
     if producer is None or producer.domain:
         return None, []
@@ -148,7 +148,7 @@ def _made_of(value: Value) -> tuple[Node | None, list[Value]]:
 
 
 def _values_of_optional(optional: Value) -> list[Value] | None:
-    """The value in an optional, or nothing; None if it is not known."""
+    """Returns the value in an optional, or nothing; None if it is not known."""
     node, inputs = _made_of(optional)
     if node is not None and node.operator == "Identity":
         return _values_of_optional(inputs[0])
@@ -189,7 +189,7 @@ def _there(value: Value) -> Element:
 
 
 def _pieces(node: Node, x: Value, split: Value | None = None) -> list[Element] | None:
-    """The pieces of SplitToSequence, which are slices."""
+    """Returns the pieces of SplitToSequence, which are slices."""
     axis, known = node.attr("axis"), None if split is None else split.constant
     size = known_size(x, axis)
     if size is None or (split is not None and known is None):

@@ -189,6 +189,6 @@ def _along_axis_of_any_rank(op: Emitter, shape: Value, indices: Value, axis: int
 
 
 def _element(op: Emitter, numbers: Value, place: int) -> Value:
-    """One of a vector of numbers, as a vector."""
+    """Returns one of a vector of numbers, as a vector."""
     known = numbers.constant
     return op.const([known[place]]) if known is not None else part(op, numbers, place, place + 1)

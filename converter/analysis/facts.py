@@ -45,7 +45,7 @@ class Facts:
         return self._stated is not None
 
     def type_of(self, name: str) -> TypeProto | None:
-        """The type of a value of this graph (not of one around it), as far as it is known."""
+        """Returns the type of a value of this graph (not of one around it), as far as it is known."""
         for values, places in self.stated:
             if name in places:
                 kind = values[places[name]].type
@@ -53,7 +53,7 @@ class Facts:
         return None
 
     def child(self, index: int, attribute: int, position: int, size: int) -> Facts:
-        """The facts of a subgraph: that of the node at `index`, its attribute, and the graph's place in it."""
+        """Returns the facts of a subgraph: that of the node at `index`, its attribute, and the graph's place in it."""
 
         def load() -> GraphProto | None:
             if not self.stated or self._graph is None:
@@ -76,5 +76,5 @@ def _stated(tensor: TensorProto) -> ValueInfoProto:
 
 
 def nothing_known() -> Facts:
-    """The facts of a graph about which nobody asked inference."""
+    """Returns the facts of a graph about which nobody asked inference."""
     return Facts(lambda: None)

@@ -43,7 +43,7 @@ class Call(NamedTuple):
         return index < len(self.node.input) and bool(self.node.input[index])
 
     def dims(self, index: int) -> Dims:
-        """The dimensions of an input."""
+        """Returns the dimensions of an input."""
         return dims_of(self.type_of(self.node.input[index])) if self.has(index) else None
 
     def vector(self, index: int) -> Vector | None:
@@ -51,12 +51,12 @@ class Call(NamedTuple):
         return self.elements(self.node.input[index]) if self.has(index) else None
 
     def numbers(self, index: int) -> list[int] | None:
-        """The elements of an input, if all are known."""
+        """Returns the elements of an input, if all are known."""
         vector = self.vector(index)
         return vector.numbers if vector is not None else None
 
     def integers(self, name: str, index: int, since: int) -> list[int] | None:
-        """Integers that are an attribute up to a version and an input from it on, if they are known."""
+        """Returns integers that are an attribute up to a version and an input from it on, if they are known."""
         return self.given.get(name) if self.version < since else self.numbers(index)
 
 
@@ -153,7 +153,7 @@ def attention(call: Call) -> list[Dims]:
 
 
 def _four(call: Call, index: int) -> list[Size]:
-    """Queries, keys or values as [batch, heads, length, size]."""
+    """Returns queries, keys or values as [batch, heads, length, size]."""
     dims = call.dims(index)
     heads: Size = call.given.get("kv_num_heads" if index else "q_num_heads")
     if dims is not None and len(dims) == 4:
@@ -378,7 +378,7 @@ def squeeze(call: Call) -> list[Dims]:
 
 
 def _axes(call: Call) -> Vector | None:
-    """The axes of Squeeze and Unsqueeze, an input from 13 on."""
+    """Returns the axes of Squeeze and Unsqueeze, an input from 13 on."""
     if call.version >= 13:
         return call.vector(1)
     named = call.given.get("axes")
@@ -386,7 +386,7 @@ def _axes(call: Call) -> Vector | None:
 
 
 def same_rank(call: Call) -> list[Dims]:
-    """The sizes may change, the rank does not."""
+    """Keeps the rank; the sizes may change."""
     x = call.dims(0)
     return [unknown(len(x)) if x is not None else None]
 

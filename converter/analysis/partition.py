@@ -88,7 +88,7 @@ class _Relay:
         return self._wanted.isdisjoint(chunk.used - chunk.made)
 
     def begin(self, chunk: Chunk) -> ModelProto:
-        """The model around a chunk."""
+        """Returns the model around a chunk."""
         lacks = chunk.used & self._made
         if not self._found:
             lacks = self._made.copy()  # what is given may be used by nobody, and is to be checked too
@@ -169,7 +169,7 @@ def _take_claim(found: TypeProto, claim: TypeProto) -> bool:
 
 
 def _copy(value: ValueInfoProto) -> ValueInfoProto:
-    """The value apart from what holds it, which is then not kept in memory."""
+    """Returns the value apart from what holds it, which is then not kept in memory."""
     copy = ValueInfoProto()
     copy.CopyFrom(value)
     return copy

@@ -121,7 +121,7 @@ class _Frame:
         self.elements = Elements(self._source, self.type_of, self.opset, outer)
 
     def type_of(self, name: str) -> TypeProto | None:
-        """The type of a value that this graph can use."""
+        """Returns the type of a value that this graph can use."""
         known = self.facts.type_of(name)
         return self.parent.type_of(name) if known is None and self.parent is not None else known
 
@@ -150,7 +150,7 @@ class _Frame:
         return True
 
     def stated(self, name: str) -> TypeProto | None:
-        """The type that the view states of a value."""
+        """Returns the type that the view states of a value."""
         value = self._statement(name)
         return value.type if value is not None else None
 

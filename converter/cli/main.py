@@ -89,7 +89,7 @@ class _Command(click.Command):
 
 
 def _opset(text: str) -> tuple[str, int | str]:
-    """`14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
+    """Reads `14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
     domain, _, version = text.rpartition(":")
     if version != "latest" and not (version.isdecimal() and int(version) > 0):
         raise click.BadParameter(f"{text!r} is no opset; give a number, latest, or DOMAIN:NUMBER.")
@@ -269,7 +269,7 @@ def main(
 
 
 def _check_usage(given: dict[str, Any], *, described: bool) -> None:
-    """UsageError for options that contradict each other. `described` says that MODEL is not to be converted."""
+    """Raises UsageError for options that contradict each other. `described` says that MODEL is not to be converted."""
     saves = given["external_name"] is not None
     runtimes = given["runtimes"]
     without = ("output", "in_place", "check", "embed", "force", "no_clobber")
@@ -337,7 +337,7 @@ def _describe(told: Description, *, as_json: bool, quiet: bool, verbose: bool) -
 
 
 def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
-    """The opsets by domain, as the API takes them; None if only the IR version is to change."""
+    """Returns the opsets by domain, as the API takes them; None if only the IR version is to change."""
     target = dict(to)
     if len(target) < len(to):
         raise UsageError("--to names a domain twice")
@@ -427,7 +427,7 @@ def _error(text: str) -> None:
 
 
 def _no_color() -> bool:
-    """See no-color.org."""
+    """Returns whether NO_COLOR is set, see no-color.org."""
     return bool(os.environ.get("NO_COLOR"))
 
 

@@ -24,12 +24,13 @@ def function_key(function: FunctionProto) -> FunctionKey:
 
 
 def key_of(node: NodeProto) -> FunctionKey:
-    """The key of the function that a node would call."""
+    """Returns the key of the function that a node would call."""
     return opsets.canonical_domain(node.domain), node.op_type, getattr(node, "overload", "")
 
 
 def callees_first(functions: Mapping[FunctionKey, FunctionProto]) -> list[FunctionKey]:
-    """The functions in an order in which each comes after those that it calls; InvalidModelError for a recursion."""
+    """Returns the functions in an order in which each comes after those that it calls; InvalidModelError for a
+    recursion."""
     order: dict[FunctionKey, None] = {}
     entered: set[FunctionKey] = set()
     calls = {key: _callees(function, functions) for key, function in functions.items()}

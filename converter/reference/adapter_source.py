@@ -67,7 +67,8 @@ def read(function: Callable[..., object], schema: OpSchema | None) -> Found:
 
 
 def _sources(function: Callable[..., object]) -> Iterator[tuple[ast.FunctionDef, dict[str, Any]]]:
-    """The source of a function and of all that it leads to among its neighbours, each with the names that it sees."""
+    """Yields the source of a function and of all that it leads to among its neighbours, each with the names that it
+    sees."""
     own = function.__module__
     around = _OURS if own.startswith(_OURS) else own.partition(".")[0]
     pending: list[Any] = [function]
@@ -89,7 +90,7 @@ def _sources(function: Callable[..., object]) -> Iterator[tuple[ast.FunctionDef,
 
 
 def _named(tree: ast.AST, names: dict[str, Any]) -> Iterator[Any]:
-    """The functions and classes that a source names, also as members of a module."""
+    """Yields the functions and classes that a source names, also as members of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield names.get(node.id)
@@ -112,7 +113,7 @@ def _always_declares(tree: ast.FunctionDef) -> bool:
 
 
 def _text(node: ast.expr, names: dict[str, Any]) -> str:
-    """A text as it is written, "..." for what is filled in; "" where it is made in another way."""
+    """Returns a text as it is written, "..." for what is filled in; "" where it is made in another way."""
     if isinstance(node, ast.Name) and isinstance(names.get(node.id), str):
         return str(names[node.id])
     if isinstance(node, ast.JoinedStr):
@@ -121,7 +122,7 @@ def _text(node: ast.expr, names: dict[str, Any]) -> str:
 
 
 def _input(node: ast.expr, schema: OpSchema | None) -> str:
-    """An input by its name in the schema, if the source says which one it is."""
+    """Returns an input by its name in the schema, if the source says which one it is."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, int):
         return "an input"
     inputs = schema.inputs if schema is not None else []

@@ -64,7 +64,7 @@ class Description:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The description as plain data, fit for JSON."""
+        """Returns the description as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["below"] = [refusal._asdict() for refusal in self.below]
         plain["above"] = [refusal._asdict() for refusal in self.above]
@@ -156,7 +156,7 @@ def _weights(body: GraphProto | FunctionProto) -> Iterator[TensorProto]:
 
 
 def _dtype(kind: TypeProto) -> str:
-    """The dtype of the elements of a tensor, sparse tensor, sequence or optional; "" if it is not stated."""
+    """Returns the dtype of the elements of a tensor, sparse tensor, sequence or optional; "" if it is not stated."""
     which = kind.WhichOneof("value")
     if which in ("tensor_type", "sparse_tensor_type"):
         return _name(getattr(kind, which).elem_type)

@@ -79,7 +79,7 @@ class Explanation:
     boundaries: tuple[Boundary, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain data, fit for JSON."""
+        """Returns the explanation as plain data, fit for JSON."""
         return asdict(self)
 
 
@@ -107,7 +107,7 @@ class Coverage:
         return Counter(str(way) for way in ways if way is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The coverage as plain data, fit for JSON."""
+        """Returns the coverage as plain data, fit for JSON."""
         totals = {direction: dict(self.count(direction)) for direction in (UP, DOWN)}
         return {**asdict(self), "totals": totals}
 
@@ -129,7 +129,7 @@ def explain(name: str) -> Explanation:
 
 
 def coverage() -> Coverage:
-    """The decisions for all operators of the installed onnx, by domain and name."""
+    """Returns the decisions for all operators of the installed onnx, by domain and name."""
     every = sorted({(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas_with_history()})
     covered = []
     for domain, operator in every:
@@ -150,7 +150,7 @@ def coverage() -> Coverage:
 
 
 def decided(decision: registry.Decision | None) -> str:
-    """The decision in one word."""
+    """Returns the decision in one word."""
     kinds = {Adapter: ADAPTED, Compatible: COMPATIBLE, Impossible: REFUSED}
     return kinds[type(decision)] if decision is not None else UNDECIDED
 
@@ -159,7 +159,8 @@ def decided(decision: registry.Decision | None) -> str:
 
 
 def _find(name: str) -> tuple[str, str, int]:
-    """Domain, operator and boundary (0: all of them) of a name. Without a domain, every domain of onnx is looked in."""
+    """Returns domain, operator and boundary (0: all of them) of a name. Without a domain, every domain of onnx is
+    looked in."""
     path, _, number = name.partition("@")
     if number and not number.isdecimal():
         raise UsageError(f"{number!r} is no opset: ask for an operator, or for a boundary as in Softmax@13")
@@ -178,7 +179,8 @@ def _find(name: str) -> tuple[str, str, int]:
 
 
 def _operators() -> set[tuple[str, str]]:
-    """Domain and name of every operator of the installed onnx, and of those that somebody registered adapters for."""
+    """Returns domain and name of every operator of the installed onnx, and of those that somebody registered adapters
+    for."""
     own = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas_with_history()}
     return own | {key[:2] for key, _ in registry.decisions() if not opsets.is_known(key[0])}
 
@@ -234,8 +236,8 @@ def _told(operator: str, opset: int, domain: str) -> Iterator[str]:
 
 
 def _lines(doc: str) -> Iterator[tuple[list[tuple[int, set[str]]], str]]:
-    """The paragraphs of a docstring that begin with opsets: those, each with the operators it is restricted to, and the
-    text."""
+    """Yields the paragraphs of a docstring that begin with opsets: those, each with the operators it is restricted to,
+    and the text."""
     paragraphs: list[str] = []
     for line in doc.splitlines():
         for part in re.split(r"\s{3,}(?=\d+: )", line):
@@ -251,7 +253,8 @@ def _lines(doc: str) -> Iterator[tuple[list[tuple[int, set[str]]], str]]:
 
 
 def _concerning(text: str, operator: str) -> str:
-    """The clauses of a text that name an operator, or none. A clause that names none goes with the one before it."""
+    """Returns the clauses of a text that name an operator, or none. A clause that names none goes with the one before
+    it."""
     kept = []
     for sentence in re.split(r"(?<=[^.]\.) (?=\W*[A-Z])", " ".join(text.replace("\n- ", " ").split())):
         named: set[str] = set()

@@ -41,7 +41,7 @@ _FOLD: Final = "make it a constant (fold constants first), or choose an opset on
 
 
 def _graspable(number: Dim) -> Dim:
-    """A dimension as adapters see it: they count through axes, and one of millions counts as unknown."""
+    """Returns a dimension as adapters see it: they count through axes, and one of millions counts as unknown."""
     return None if isinstance(number, int) and number > LONGEST else number
 
 

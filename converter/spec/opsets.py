@@ -61,13 +61,13 @@ def is_known(domain: str) -> bool:
 
 
 def latest(domain: str = AI_ONNX) -> int:
-    """The newest opset of a domain that the installed onnx knows."""
+    """Returns the newest opset of a domain that the installed onnx knows."""
     return _newest(domain)
 
 
 @lru_cache(maxsize=None)
 def schema_at(operator: str, opset: int, domain: str = AI_ONNX) -> onnx.defs.OpSchema | None:
-    """The schema of an operator as it stands at an opset; None where the operator does not exist there."""
+    """Returns the schema of an operator as it stands at an opset; None where the operator does not exist there."""
     try:
         return onnx.defs.get_schema(operator, opset, domain)
     except onnx.defs.SchemaError:
@@ -76,7 +76,7 @@ def schema_at(operator: str, opset: int, domain: str = AI_ONNX) -> onnx.defs.OpS
 
 @lru_cache(maxsize=None)
 def history(operator: str, domain: str = AI_ONNX) -> tuple[int, ...]:
-    """Every opset at which the operator was introduced or changed, ascending; empty for an unknown operator."""
+    """Returns every opset at which the operator was introduced or changed, ascending; empty for an unknown operator."""
     versions: list[int] = []
     ceiling = latest(domain)
     while ceiling and (schema := schema_at(operator, ceiling, domain)) is not None:
@@ -86,7 +86,7 @@ def history(operator: str, domain: str = AI_ONNX) -> tuple[int, ...]:
 
 
 def crossings(operator: str, start: int, stop: int, domain: str = AI_ONNX) -> list[tuple[int, str]]:
-    """The boundaries of one operator between two opsets, in the order in which they are crossed.
+    """Returns the boundaries of one operator between two opsets, in the order in which they are crossed.
 
     >>> crossings("Softmax", 9, 14)
     [(11, 'up'), (13, 'up')]
@@ -98,23 +98,23 @@ def crossings(operator: str, start: int, stop: int, domain: str = AI_ONNX) -> li
 
 
 def ir_version_of(opset: int) -> int:
-    """The IR version of the first ONNX release that had this ai.onnx opset; opsets 1 to 8 have IR version 3."""
+    """Returns the IR version of the first ONNX release that had this ai.onnx opset; opsets 1 to 8 have IR version 3."""
     return min((ir for ir, release, _ in _releases() if release >= opset), default=_releases()[-1][0])
 
 
 def ml_opset_of(opset: int) -> int:
-    """The ai.onnx.ml opset of the first ONNX release that had this ai.onnx opset."""
+    """Returns the ai.onnx.ml opset of the first ONNX release that had this ai.onnx opset."""
     return next((ml for _, release, ml in _releases() if release >= opset), _releases()[-1][2])
 
 
 def opset_of_ml(ml_opset: int) -> int:
-    """The ai.onnx opset of the first ONNX release (from 1.4 on) that had this ai.onnx.ml opset."""
+    """Returns the ai.onnx opset of the first ONNX release (from 1.4 on) that had this ai.onnx.ml opset."""
     return max(9, next((release for _, release, ml in _releases() if ml >= ml_opset), latest()))
 
 
 @lru_cache(maxsize=1)
 def newest_ir_version() -> int:
-    """The newest IR version that the installed onnx can write."""
+    """Returns the newest IR version that the installed onnx can write."""
     return int(onnx.IR_VERSION)
 
 
@@ -138,6 +138,6 @@ def is_simple(operator: str, domain: str) -> bool:
 
 @lru_cache(maxsize=None)
 def attributes_of(operator: str, opset: int, domain: str = AI_ONNX) -> Mapping[str, onnx.defs.OpSchema.Attribute]:
-    """The formal attributes of an operator at an opset, by name; empty if it does not exist there."""
+    """Returns the formal attributes of an operator at an opset, by name; empty if it does not exist there."""
     schema = schema_at(operator, opset, domain)
     return schema.attributes if schema is not None else {}

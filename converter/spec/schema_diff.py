@@ -52,7 +52,7 @@ def _attributes(old: OpSchema, new: OpSchema) -> Iterator[str]:
 
 
 def _default(attribute: OpSchema.Attribute) -> str:
-    """The default as people write it; "none" where there is none."""
+    """Returns the default as people write it; "none" where there is none."""
     if attribute.default_value.type == AttributeProto.UNDEFINED:
         return "none"
     value = onnx.helper.get_attribute_value(attribute.default_value)
@@ -94,7 +94,7 @@ def _option(parameter: OpSchema.FormalParameter) -> str:
 
 
 def _member(value: object) -> str:
-    """The name of a member of an enumeration of onnx, whose type hints know none."""
+    """Returns the name of a member of an enumeration of onnx, whose type hints know none."""
     return str(value).rpartition(".")[2]
 
 
@@ -119,16 +119,17 @@ def _types(old: OpSchema, new: OpSchema, renamed: dict[str, str]) -> Iterator[st
 
 
 def _variables(schema: OpSchema) -> dict[str, str]:
-    """The type variable, or the type, of each input and output."""
+    """Returns the type variable, or the type, of each input and output."""
     return {one.name: one.type_str for one in (*schema.inputs, *schema.outputs)}
 
 
 def _allowed(schema: OpSchema) -> dict[str, frozenset[str]]:
-    """The types of each input and output (by the constraints: the list of the parameter is broken in onnx 1.20)."""
+    """Returns the types of each input and output (by the constraints: the list of the parameter is broken in onnx
+    1.20)."""
     allowed = {one.type_param_str: one.allowed_type_strs for one in schema.type_constraints}
     return {name: frozenset(map(_short, allowed.get(kind, [kind]))) for name, kind in _variables(schema).items()}
 
 
 def _short(kind: str) -> str:
-    """`float` for `tensor(float)`, `seq(float)` for `seq(tensor(float))`."""
+    """Returns `float` for `tensor(float)`, `seq(float)` for `seq(tensor(float))`."""
     return re.sub(r"tensor\((\w+)\)", r"\1", kind)

@@ -105,7 +105,7 @@ class File:
         self._file.close()
 
     def check_unchanged(self) -> None:
-        """InvalidModelError if somebody has written into the file since it was opened."""
+        """Raises InvalidModelError if somebody has written into the file since it was opened."""
         now = os.fstat(self._file.fileno())
         if (now.st_size, now.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns):
             raise InvalidModelError("was changed by somebody else in the meantime", where=str(self.path))

@@ -69,7 +69,8 @@ class Layout:
         self._spliced = 0
 
     def of(self, model: ModelProto) -> list[Piece]:
-        """The pieces of the model file. To be called once; InternalError if a placeholder cannot be put back."""
+        """Returns the pieces of the model file. To be called once; InternalError if a placeholder cannot be put
+        back."""
         data = serialised(model)
         self._bytes = Memory(data)
         marks = [match.start() for match in _EXTERNAL_MARK.finditer(data)]
@@ -114,7 +115,8 @@ class Layout:
         return None
 
     def _outside(self, tensor: TensorProto, raw: list[Piece] | None) -> list[Piece] | None:
-        """The tensor as one that lies in the data file, where its elements are put; None if it stays where it is."""
+        """Returns the tensor as one that lies in the data file, where its elements are put; None if it stays where it
+        is."""
         if raw is None or length(raw) < self.threshold:
             return None
         gap = -self.data_size % ALIGNMENT
@@ -128,7 +130,8 @@ class Layout:
         return [moved.SerializeToString()]
 
     def _may_move(self, trail: Trail) -> bool:
-        """Initializers and the tensors of Constant nodes: runtimes look for external data nowhere else."""
+        """Returns whether a tensor may move, as initializers and the tensors of Constant nodes may: runtimes look for
+        external data nowhere else."""
         if self.external is not External.SAVE:
             return False
         if trail[-1][0] is Kind.ATTRIBUTE and trail[-2][0] is Kind.NODE:
@@ -138,7 +141,7 @@ class Layout:
 
 
 def serialised(model: ModelProto) -> bytes:
-    """The model's bytes; UsageError above protobuf's 2 GiB."""
+    """Returns the model's bytes; UsageError above protobuf's 2 GiB."""
     try:
         data: bytes = model.SerializeToString()
     except (EncodeError, ValueError) as error:

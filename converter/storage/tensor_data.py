@@ -38,12 +38,12 @@ def bytes_needed(tensor: TensorProto) -> int | None:
 
 
 def external_data(tensor: TensorProto) -> dict[str, str | bytes]:
-    """The tensor's entries of external data; protobuf hands out a text that is not UTF-8 as bytes."""
+    """Returns the tensor's entries of external data; protobuf hands out a text that is not UTF-8 as bytes."""
     return {str(entry.key): entry.value for entry in tensor.external_data}
 
 
 def embedded(tensor: TensorProto) -> TensorProto:
-    """The tensor without its elements, and without any word of external data."""
+    """Returns the tensor without its elements, and without any word of external data."""
     bare = TensorProto()
     bare.CopyFrom(tensor)
     for name in (*_NAMES.values(), "external_data", "data_location"):

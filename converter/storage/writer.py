@@ -166,7 +166,7 @@ def write_stream(
 def _companions(
     layout: Layout, source: ModelFile, folder: Path, overwrite: bool
 ) -> tuple[list[tuple[Path, list[Piece]]], list[Path]]:
-    """The data files to copy along (target, content), and those that the written model finds where they are."""
+    """Returns the data files to copy along (target, content), and those that the written model finds where they are."""
     copies: dict[Path, list[Piece]] = {}
     shared: dict[Path, None] = {}
     stays = source.path is None or os.path.realpath(source.path.parent) == os.path.realpath(folder)

@@ -42,7 +42,8 @@ _BY_NUMBER: Final = {number: _DTYPES[name] for name, number in TensorProto.DataT
 
 
 def of_function(function: FunctionProto) -> int:
-    """The IR version that a model-local function needs: 8, with attribute defaults 9, with an overload name 10."""
+    """Returns the IR version that a model-local function needs: 8, with attribute defaults 9, with an overload name
+    10."""
     if getattr(function, "overload", ""):
         return 10
     return 9 if function.attribute_proto else FUNCTIONS
@@ -76,8 +77,8 @@ def _of_type(kind: TypeProto) -> int:
 
 
 def needed(model: ModelProto, graphs: Iterable[GraphProto], *, keep_functions: bool) -> tuple[int, str]:
-    """The lowest IR version that can hold the model, and what asks for it. `graphs` are all of the model; functions
-    count only if they are kept."""
+    """Returns the lowest IR version that can hold the model, and what asks for it. `graphs` are all of the model;
+    functions count only if they are kept."""
     floor, reason = max(_needs(model, graphs), default=(0, ""), key=lambda need: need[0])
     if keep_functions:
         for function in model.functions:
@@ -96,7 +97,8 @@ def within(
     raised: bool,
     keep_functions: bool,
 ) -> int:
-    """The IR version of the model for a runtime that loads `most` (None: any): its own, or `most` where that is lower.
+    """Returns the IR version of the model for a runtime that loads `most` (None: any): its own, or `most` where that is
+    lower.
 
     It exceeds `most` where the content does. With a `raised` opset it rises as far as it may. UsageError if `wanted` is
     higher or not possible.
@@ -132,8 +134,8 @@ def choose(
     rising: bool,
     keep_functions: bool,
 ) -> int:
-    """The IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless they
-    are kept. Raises UsageError if `wanted` is not possible."""
+    """Returns the IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless
+    they are kept. Raises UsageError if `wanted` is not possible."""
     floor, reason = needed(model, graphs, keep_functions=keep_functions)
     if wanted is not None:
         newest = opsets.newest_ir_version()

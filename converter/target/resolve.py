@@ -88,7 +88,7 @@ def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
 
 
 def _registered(domain: str, present: int, wanted: int) -> None:
-    """UsageError if a model would have to go to, or come from, a version of a domain for which nobody registered
+    """Raises UsageError if a model would have to go to, or come from, a version of a domain for which nobody registered
     anything: what changed there is not known."""
     newest = max(registry.boundaries_of(domain))
     for version in (wanted, present):

@@ -55,7 +55,8 @@ def fault(node: NodeProto, opset: int, domain: str) -> str:
 
 
 def _untyped(attribute: AttributeProto, wanted: int) -> int:
-    """The type of an attribute that does not say it, as before IR version 2: that of the one field that is there."""
+    """Returns the type of an attribute that does not say it, as before IR version 2: that of the one field that is
+    there."""
     return wanted if holds_value(attribute, wanted) else 0
 
 

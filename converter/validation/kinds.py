@@ -51,7 +51,7 @@ class Case(NamedTuple):
     known: dict[str, Known]
 
     def type_str_of(self, name: str) -> str:
-        """The type of a value as schemas spell it, "" if it is not certain."""
+        """Returns the type of a value as schemas spell it, "" if it is not certain."""
         known = self.known.get(name)
         return known.type_str if known is not None else ""
 
@@ -83,7 +83,7 @@ class Kinds:
                     cases[key] = Case(node, domain, imports.get(domain, 0), known)
 
     def nodes(self) -> Iterator[tuple[Key, NodeProto]]:
-        """All nodes, each with its kind."""
+        """Yields all nodes, each with its kind."""
         self.constants = []
         for number, (body, _, known) in enumerate(self._bodies()):
             yield from self._nodes(body, number, known)
@@ -105,7 +105,7 @@ class Kinds:
     def _nodes(
         self, body: GraphProto | FunctionProto, number: int, known: dict[str, Known]
     ) -> Iterator[tuple[Key, NodeProto]]:
-        """All nodes of a body, those of subgraphs included. A name means the same in all graphs of one scope."""
+        """Yields all nodes of a body, those of subgraphs included. A name means the same in all graphs of one scope."""
         holds: dict[tuple[str, str], tuple[bool, bool, bool]] = {}
         types = {name: one.type_str for name, one in known.items()}
         for node in body.node:

@@ -59,7 +59,7 @@ def _axes(index: int) -> Callable[[Use], str]:
 
 
 def _shape_list(index: int) -> Callable[[Use], str]:
-    """No list of sizes is longer than tensors have axes."""
+    """Checks that no list of sizes is longer than tensors have axes."""
 
     def rule(use: Use) -> str:
         length = use.length(index)
@@ -131,7 +131,7 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def _made(index: int) -> Callable[[Use], str]:
-    """The sizes of what is made are not negative, and can be."""
+    """Checks that the sizes of what is made are not negative, and can be."""
 
     def rule(use: Use) -> str:
         sizes = use.elements(index)
@@ -239,7 +239,7 @@ def _space(use: Use) -> str:
 
 
 def _window(use: Use) -> str:
-    """A window lies in the padded input."""
+    """Checks that a window lies in the padded input."""
     dims, kernel = use.dims(0), use.given.get("kernel_shape")
     if kernel is None and use.operator == "Conv":
         weights = use.dims(1)

@@ -57,7 +57,7 @@ def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
 
 
 def _fitting(cases: Mapping[Key, Case], worst: Case, called: Collection[tuple[str, str]]) -> str:
-    """The opsets of the domain of a misfit that all nodes fit, in words."""
+    """Returns the opsets of the domain of a misfit that all nodes fit, in words."""
     domain = worst.domain
     ours = [case for case in cases.values() if case.domain == domain]
     fits = [

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the coverage in adapters/README.md anew, from the table of decisions; use the newest onnx for it.
 
-python tests/helpers/readme_coverage.py
+    python tests/helpers/readme_coverage.py
 """
 
 from __future__ import annotations
