@@ -57,7 +57,7 @@ def align_block(node: Node, op: Emitter) -> Value:
 
 
 def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
-    """B as numpy has to see it; in the wild an axis of -1 says what no axis says."""
+    """Returns B as numpy has to see it; in the wild an axis of -1 says what no axis says."""
     if b.rank == 0 or (is_single(b) and a.rank is not None and b.rank is not None and b.rank <= a.rank):
         return b
     if is_single(b):

@@ -87,7 +87,7 @@ def _leaves_one_open(node: Node) -> bool:
 
 
 def _line(op: Emitter, shape: Value) -> Value:
-    """[-1, 1, ..., 1], as long as a shape."""
+    """Returns [-1, 1, ..., 1], as long as a shape."""
     length = shape.shape[0] if shape.shape else None
     if isinstance(length, int):
         return op.const([-1, *[1] * (length - 1)] if length else [])

@@ -91,7 +91,7 @@ def _put_together(op: Emitter, bits: Value, layout: Layout, dtype: int) -> Value
 
 
 def _take_apart(op: Emitter, x: Value, layout: Layout, dtype: int) -> Value:
-    """In double, whose logarithm tells the exponent of every narrower float: the next one below a power of two is
+    """Works in double, whose logarithm tells the exponent of every narrower float: the next one below a power of two is
     farther from it than what is added here."""
     lowest, beyond = 1 - layout.bias, layout.bias + 1
     wide = op.Cast(x, to=DOUBLE)

@@ -89,7 +89,8 @@ def _integer_remainder(op: Emitter, a: Value, b: Value, dtype: int, *, like_divi
 
 
 def _float_remainder(op: Emitter, a: Value, b: Value) -> Value:
-    """Of the magnitudes, with the sign of a; a itself is the remainder where b is larger, infinity included."""
+    """Takes the remainder of the magnitudes, with the sign of a; a itself is the remainder where b is larger, infinity
+    included."""
     size, divisor = op.Abs(a), op.Abs(b)
     rest = op.Sub(size, op.Mul(op.Floor(op.Div(size, divisor)), divisor))
     return op.Where(op.Less(size, divisor), a, op.Mul(rest, op.Sign(a)))

@@ -86,7 +86,7 @@ def scatter_sequences(node: Node, op: Emitter) -> Value:
 
 
 def _in_four_dimensions(op: Emitter, x: Value, axis: int) -> Value:
-    """[batch, what is before the axis, the axis, what is after it]."""
+    """Returns [batch, what is before the axis, the axis, what is after it]."""
     shape = op.Shape(x)
     before, after = product(op, part(op, shape, 1, axis)), op.const([1])
     if axis != -1:

@@ -53,7 +53,7 @@ def transform_axis_by_axis(node: Node, op: Emitter) -> Value:
 
 
 def _spatial_axes(node: Node) -> int:
-    """2 for images, 3 for volumes."""
+    """Returns 2 for images, 3 for volumes."""
     theta, size, y = node.input(0), node.input(1), node.output()
     for shape, at, less in ((theta.shape, 1, 0), (theta.shape, 2, 1), (size.shape, 0, 2)):
         if shape is not None and isinstance(known := shape[at], int):

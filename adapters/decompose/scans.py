@@ -67,8 +67,9 @@ def _product_where(op: Emitter, sizes: Value, condition: Value) -> Value:
 
 
 def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
-    """A Scan must not be of no step (runtimes fail), so where there may be none a neutral one comes first. Nor must it
-    move the axis of what may be empty to the front (a division by 0 in runtimes), so that is done for it."""
+    """Writes the Scan. It must not be of no step (runtimes fail), so where there may be none a neutral one comes first.
+    Nor must it move the axis of what may be empty to the front (a division by 0 in runtimes), so that is done for
+    it."""
     if axis and not never_empty(x):
         return permuted(op, x, moved(axis, 0, x.rank or 3), lambda first: _scanned(node, op, first, 0))
     backwards, exclusive, neutral = node.attr("reverse"), node.attr("exclusive"), _COMBINE[node.operator][1]

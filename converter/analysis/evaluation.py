@@ -196,7 +196,7 @@ def _gather(s: _Sum) -> Array | None:
 
 
 def _range(s: _Sum) -> Array | None:
-    """Of integers; how many floats there are depends on who rounds."""
+    """Computes the range of integers; how many floats there are depends on who rounds."""
     start, limit, delta = (s.input(index) for index in range(3))
     if start.dtype.kind not in "iu" or int(delta.item()) == 0:
         return None
@@ -205,7 +205,7 @@ def _range(s: _Sum) -> Array | None:
 
 
 def _product(s: _Sum) -> Array | None:
-    """Of integers; floats may be rounded in any order."""
+    """Computes the product of integers; floats may be rounded in any order."""
     x = s.input(0)
     named = s.integers("axes", 1, 18)
     axes = [s.axis(axis, x.ndim) for axis in named or []]

@@ -292,14 +292,14 @@ def _check_usage(given: dict[str, Any], *, described: bool) -> None:
 
 
 def _prepare(*streams: IO[str]) -> None:
-    """A file name need not be text, nor a terminal speak UTF-8."""
+    """Prepares the streams: a file name need not be text, nor a terminal speak UTF-8."""
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
-    """Print what is known of all runtimes, or of one; give the exit code."""
+    """Prints what is known of all runtimes, or of one; returns the exit code."""
     from onnx_convert.target import runtimes
 
     try:
@@ -314,7 +314,7 @@ def _list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
 
 
 def _tell(operator: str | None, *, as_json: bool, debug: bool) -> int:
-    """Print what is known of an operator, or of all of them if none is named; give the exit code."""
+    """Prints what is known of an operator, or of all of them if none is named; returns the exit code."""
     try:
         from onnx_convert.cli import operator_tables
         from onnx_convert.reference import operators
@@ -383,7 +383,7 @@ def _bar(stack: contextlib.ExitStack) -> Progress:
 
 
 def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, verbose: bool) -> int:
-    """Print every refusal and the way out; give the exit code."""
+    """Prints every refusal and the way out; returns the exit code."""
     if as_json:
         refusals = [refusal._asdict() for refusal in error.refusals]
         _print_json("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
@@ -401,7 +401,7 @@ def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, ver
 
 
 def _failed(error: Exception, *, as_json: bool, debug: bool) -> int:
-    """Print an error as one line; give the exit code."""
+    """Prints an error as one line; returns the exit code."""
     if debug:
         traceback.print_exception(error)
     if isinstance(error, OSError):
@@ -432,7 +432,7 @@ def _no_color() -> bool:
 
 
 def _show(parts: list[tables.Table | str], stream: IO[str]) -> None:
-    """Print with rich on a terminal, and as plain text anywhere else."""
+    """Prints with rich on a terminal, and as plain text anywhere else."""
     if stream.isatty():
         from rich.console import Console
 

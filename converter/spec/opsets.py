@@ -41,13 +41,16 @@ def shown(domain: str) -> str:
 
 @lru_cache(maxsize=1)
 def _releases() -> tuple[tuple[int, int, int], ...]:
-    """(IR version, ai.onnx opset, ai.onnx.ml opset) of every ONNX release, oldest first."""
+    """Returns (IR version, ai.onnx opset, ai.onnx.ml opset) of every ONNX release, oldest first."""
     return tuple((row[1], row[2], row[3]) for row in onnx.helper.VERSION_TABLE)
 
 
 @lru_cache(maxsize=None)
 def _newest(domain: str) -> int:
-    """0 for a domain that the installed onnx does not define. Going through all schemas takes its time."""
+    """Returns the newest opset, 0 for a domain that the installed onnx does not define.
+
+    Going through all schemas takes its time.
+    """
     if domain == AI_ONNX:
         return int(onnx.defs.onnx_opset_version())
     if domain == AI_ONNX_ML:

@@ -82,7 +82,8 @@ class ModelFile:
             self.source.close()
 
     def release(self, destination: Path) -> None:
-        """For `write`, when all is spliced and `destination` about to be replaced; looks whether it is unchanged."""
+        """Releases the file for `write`, when all is spliced and `destination` about to be replaced; looks whether it
+        is unchanged."""
         self.check_unchanged()
         file = self.source
         if os.name == "nt" and isinstance(file, File) and destination.exists() and destination.samefile(file.path):

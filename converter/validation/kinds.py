@@ -89,7 +89,7 @@ class Kinds:
             yield from self._nodes(body, number, known)
 
     def _bodies(self) -> Iterator[tuple[GraphProto | FunctionProto, dict[str, int], dict[str, Known]]]:
-        """Each body with its opsets, and what is certain of its values."""
+        """Yields each body with its opsets, and what is certain of its values."""
         model, imports = self._source.proto, self._source.imports
         known = {value.name: of_type(value.type) for value in model.graph.input}
         replaceable = known.keys() if model.ir_version > opsets.INPUTS_ONLY else ()

@@ -210,7 +210,8 @@ def _transpose(use: Use) -> str:
 
 
 def _broadcast(use: Use) -> str:
-    """From opset 7 (or 8) on shapes are matched from the last axis; below they are the same, or told by attributes."""
+    """Checks shapes that broadcast: from opset 7 (or 8) on shapes are matched from the last axis; below they are the
+    same, or told by attributes."""
     if "axis" in use.given or use.given.get("broadcast") or (use.operator == "PRelu" and use.opset < 7):
         return ""
     wanted: list[int | None] = []
