@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How each operator crosses each of its version boundaries: one file a family, up and down side by side.
+"""Carries each operator across each of its version boundaries: one file a family, up and down side by side.
 
 Importing this package imports the tables that concern all operators. A family is imported when an operator is asked
 about that its file names in quotes; a new file needs no entry anywhere. An adapter imports `onnx_convert.adapter`, the
@@ -17,7 +17,7 @@ TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "im
 
 @lru_cache(maxsize=1)
 def _families() -> dict[str, bytes]:
-    """The text of every family, by the name of its module."""
+    """Returns the text of every family, by the name of its module."""
     return {
         f"{package}.{file.name[:-3]}": file.read_bytes()
         for package in (__name__, f"{__name__}.decompose")

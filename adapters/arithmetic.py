@@ -77,7 +77,7 @@ def shift_unsigned(node: Node, op: Emitter) -> Value:
 
 @downgrade("Range", at=27)
 def count_in_float(node: Node, op: Emitter) -> Value:
-    """What counts in float is cast to it and back."""
+    """Casts what counts in float to it and back."""
     dtype, stash = node.input(0).dtype, node.attr("stash_type")
     if dtype not in HALVES:
         return op.same(drop=("stash_type",))

@@ -52,7 +52,8 @@ def _squeeze(op: Emitter, x: Value, axes: Value) -> Value:
 
 
 def _unsqueeze(op: Emitter, x: Value, axes: Value) -> Value:
-    """The new size at a position is 1 where an axis is named, else that of the old dimension which lands there."""
+    """Reshapes x: the new size at a position is 1 where an axis is named, else that of the old dimension which lands
+    there."""
     shape = Numbers(op).sizes(x).value
     dims = op.at(4).Concat(shape, axes, axis=0)  # as long as the new shape
     new = named(op, axes, dims)

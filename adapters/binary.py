@@ -57,7 +57,7 @@ def align_block(node: Node, op: Emitter) -> Value:
 
 
 def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
-    """B as numpy has to see it; in the wild an axis of -1 says what no axis says."""
+    """Returns B as numpy has to see it; in the wild an axis of -1 says what no axis says."""
     if b.rank == 0 or (is_single(b) and a.rank is not None and b.rank is not None and b.rank <= a.rank):
         return b
     if is_single(b):
@@ -85,12 +85,12 @@ def _refuse_shapes(node: Node, a: Shape, b: Shape) -> NoReturn:
 
 
 def _differ(a: Shape, b: Shape) -> bool:
-    """Whether two shapes are known not to be the same."""
+    """Returns whether two shapes are known not to be the same."""
     return len(a) != len(b) or any(map(_clash, a, b))
 
 
 def _clash(one: Dim, other: Dim) -> bool:
-    """Whether two sizes are known not to be the same."""
+    """Returns whether two sizes are known not to be the same."""
     return isinstance(one, int) and isinstance(other, int) and one != other
 
 
@@ -99,7 +99,7 @@ def _shown(shape: Shape) -> str:
 
 
 def _scalar(op: Emitter, x: Value) -> Value:
-    """The one element of a value that has a higher rank than what it is combined with."""
+    """Returns the one element of a value that has a higher rank than what it is combined with."""
     return op.Reshape(x, op.const([]))
 
 
@@ -128,7 +128,7 @@ def fit_as_block(node: Node, op: Emitter) -> Value:
 
 
 def block(a: Shape | None, b: Shape | None) -> tuple[int, int] | None:
-    """The axes of A that B stands against without its outer axes of length 1, if it is known to fit there."""
+    """Returns the axes of A that B stands against without its outer axes of length 1, if it is known to fit there."""
     if b == ():
         return 0, 0
     if a is None or b is None or len(b) > len(a):

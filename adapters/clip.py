@@ -49,7 +49,7 @@ def spell_out_no_bound(node: Node, op: Emitter) -> Value:
 
 @downgrade("Clip", at=6)
 def spell_out_default_bounds(node: Node, op: Emitter) -> Value:
-    """What is absent is written as the default that it meant."""
+    """Writes what is absent as the default that it meant."""
     return op.same(**{name: node.attr(name) for name in ("min", "max") if not node.has(name)})
 
 
@@ -101,7 +101,7 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
 
 
 def number_like(op: Emitter, number: float, x: Value) -> Value:
-    """A float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
+    """Returns a float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
     if x.dtype is None:
         return op.at(15).CastLike(op.const(number, FLOAT), x)
     if x.dtype == FLOAT16 and abs(number) >= _TO_INFINITY:
@@ -110,7 +110,7 @@ def number_like(op: Emitter, number: float, x: Value) -> Value:
 
 
 def float32_of(value: Value) -> float | None:
-    """The element of a constant scalar, if float32 holds it."""
+    """Returns the element of a constant scalar, if float32 holds it."""
     known = value.constant
     return None if known is None or known.size != 1 else _float32_of(float(known.item()))
 

@@ -47,7 +47,7 @@ def scatter_sparse_elements(node: Node, op: Emitter) -> Value:
 
 @downgrade("Constant", at=9)
 def constant_to_initializer(node: Node, op: Emitter) -> Value:
-    """What is no float becomes an initializer; in a function, which has none, a number is cast from double."""
+    """Makes an initializer of what is no float; in a function, which has none, a number is cast from double."""
     dtype = node.attr("value").data_type
     if dtype in FIRST_FLOATS:
         return op.same()

@@ -57,7 +57,7 @@ def one_shape_for_both_branches(node: Node, op: Emitter) -> Outcome:
 
 
 def _made_by(node: Node, branch: str) -> list[Sizes]:
-    """The sizes of what a branch makes, as far as the model states or inference finds them."""
+    """Returns the sizes of what a branch makes, as far as the model states or inference finds them."""
     graph: Graph = node.attr(branch)
     facts = node.within(branch)
     return [_stated_sizes(facts.type_of(value.name) or value.type) for value in graph.output]
@@ -70,7 +70,8 @@ def _stated_sizes(kind: Type) -> Sizes:
 
 
 def _one_step(op: Emitter, branch: Graph) -> Graph:
-    """A branch as the body of a Loop that ends after one step, with the shape of each of its results beside it."""
+    """Returns a branch as the body of a Loop that ends after one step, with the shape of each of its results beside
+    it."""
     body = Body(op, branch)
     body.take("step", INT64)
     going = body.take("going", BOOL)
@@ -182,26 +183,26 @@ def _stop_early(body: Body, length: str, states: int) -> None:
 
 
 def _turned_round(op: Emitter, value: Value, element: Type) -> Value:
-    """The steps of a batch in reverse order."""
+    """Returns the steps of a batch in reverse order."""
     body = Body(op)
     body.give(body.node("Identity", body.take("element", element)), element)
     return op.Scan(None, value, body=body.graph, num_scan_inputs=1, directions=[1])
 
 
 def _counts(node: Node) -> tuple[int, int, int]:
-    """How many states a Scan (9) carries, how many inputs it scans, and how many outputs it stacks."""
+    """Returns how many states a Scan (9) carries, how many inputs it scans, and how many outputs it stacks."""
     scanned = node.attr("num_scan_inputs")
     states = len(node.proto.input) - scanned
     return states, scanned, len(node.attr("body").output) - states
 
 
 def _list(node: Node, name: str, length: int) -> list[int]:
-    """An attribute that is a list of zeros where it is left out."""
+    """Returns an attribute that is a list of zeros where it is left out."""
     return list(node.attr(name) or [0] * length)
 
 
 def _counted(axis: int, rank: int | None) -> tuple[int, int]:
-    """The non-negative axis to scan, and the negative one that has to be moved there before (0: none)."""
+    """Returns the non-negative axis to scan, and the negative one that has to be moved there before (0: none)."""
     if axis >= 0:
         return axis, 0
     return (axis + rank, 0) if rank is not None else (0, axis)
@@ -215,7 +216,7 @@ def _rank_of_output(node: Node, index: int) -> int | None:
 
 
 def _to_front(op: Emitter, x: Value, axis: int) -> Value:
-    """A value whose first axis is the one given; the others follow in order. The rank may be unknown."""
+    """Returns a value whose first axis is the one given; the others follow in order. The rank may be unknown."""
     if axis == 0:
         return x
     if x.rank is not None:
@@ -227,7 +228,7 @@ def _to_front(op: Emitter, x: Value, axis: int) -> Value:
 
 
 def _from_front(op: Emitter, y: Value, axis: int) -> Value:
-    """A value whose first axis went to the place given, which counts as in the result."""
+    """Returns a value whose first axis went to the place given, which counts as in the result."""
     if axis == 0:
         return y
     if y.rank is not None:
@@ -240,5 +241,5 @@ def _from_front(op: Emitter, y: Value, axis: int) -> Value:
 
 
 def _after(op: Emitter, shape: Value, axis: int) -> Value:
-    """The sizes behind an axis."""
+    """Returns the sizes behind an axis."""
     return part(op, shape, axis + 1) if axis != -1 else part(op, shape, END)

@@ -28,7 +28,7 @@ def state_odd_pads(node: Node, op: Emitter) -> Value:
 
 
 def _pads(node: Node) -> list[int] | None:
-    """The pads as of 11, None if they are stated or depend on sizes that are not known."""
+    """Returns the pads as of 11, None if they are stated or depend on sizes that are not known."""
     mode, wanted = node.attr("auto_pad"), node.attr("output_shape")
     if mode not in _SAME and not wanted:
         return None

@@ -90,7 +90,7 @@ def ratio_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value | None, .
 
 
 def _random(node: Node, op: Emitter, training: Value | None) -> tuple[Value | None, ...]:
-    """Where uniform numbers reach the ratio, data stay and are scaled up. Without training the ratio counts as 0."""
+    """Keeps and scales up the data where uniform numbers reach the ratio. Without training the ratio counts as 0."""
     op.conditional("in training only the distribution of the mask matters, not its very numbers")
     x, given, dtype = node.input(0), node.optional_input(_RATIO), node.dtype(0)
     ratio = op.const(0.5, FLOAT) if given is None else given if given.dtype == FLOAT else op.Cast(given, to=FLOAT)

@@ -80,5 +80,5 @@ def crop_to_slice(node: Node, op: Emitter) -> Value:
 
 
 def _number(node: Node, op: Emitter, name: str, default: float) -> Value:
-    """A number of an attribute, in the dtype of the data."""
+    """Returns a number of an attribute, in the dtype of the data."""
     return op.const(node.attr(name, default), node.dtype(0))

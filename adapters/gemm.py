@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @upgrade("Gemm", at=7)
 def drop_broadcast(node: Node, op: Emitter) -> Value:
-    """Whatever fitted goes on to fit."""
+    """Drops `broadcast`: shapes that fitted go on to fit."""
     return op.same(drop=["broadcast"])
 
 

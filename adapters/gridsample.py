@@ -31,7 +31,7 @@ _WEIGHTS: Final[dict[str, tuple[tuple[float, ...], ...]]] = {
 
 @upgrade("GridSample", at=20)
 def name_for_any_rank(node: Node, op: Emitter) -> Value:
-    """What was bilinear is linear, bicubic is cubic; the default is called anew, too."""
+    """Calls bilinear linear and bicubic cubic; the default is called anew, too."""
     return op.same(mode=_mode(node)) if node.has("mode") else op.same()
 
 
@@ -48,7 +48,8 @@ def name_for_images(node: Node, op: Emitter) -> Value:
 
 
 def gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
-    """The nearest element for each point of the grid, or the sum of all around it, weighed. All are gathered at once.
+    """Returns the nearest element for each point of the grid, or the sum of all around it, weighed. All are gathered at
+    once.
 
     On the way values are [batch, the point's place on each axis of the grid, an element beside it, axis of the image].
     """
@@ -89,23 +90,23 @@ def _mode(node: Node) -> str:
 
 
 def _working_dtype(node: Node) -> int:
-    """Where points lie and how much they weigh is found in single precision at least."""
+    """Returns the dtype in which places and weights of points are found: single precision at least."""
     return working_dtype(node.dtype(1))
 
 
 def _around(numbers: tuple[float, ...], axes: int) -> numpy.ndarray[Any, Any]:
-    """For each element around a point the number that belongs to it along each axis."""
+    """Returns for each element around a point the number that belongs to it along each axis."""
     return numpy.stack(numpy.meshgrid(*[numbers] * axes, indexing="ij"), -1).reshape(-1, axes)
 
 
 def _sizes(op: Emitter, x: Value, axes: int, dtype: int) -> Value:
-    """The sizes of the image, as floats."""
+    """Returns the sizes of the image, as floats."""
     known = [size for size in (x.shape or ())[2:] if isinstance(size, int)]
     return op.const(known, dtype) if len(known) == axes else op.Cast(part(op, op.Shape(x), 2), to=dtype)
 
 
 def _last(op: Emitter, sizes: Value, dtype: int, *, frame: int = 0) -> Value:
-    """The number of the last element along each axis, behind a frame of so many elements all around."""
+    """Returns the number of the last element along each axis, behind a frame of so many elements all around."""
     known, more = sizes.constant, 2 * frame - 1
     return op.Add(sizes, op.const(more, dtype)) if known is None else op.const(known + more, dtype)
 
@@ -114,7 +115,7 @@ def _last(op: Emitter, sizes: Value, dtype: int, *, frame: int = 0) -> Value:
 
 
 def _pixel(node: Node, op: Emitter, at: Value, sizes: Value) -> Value:
-    """From -1..1 to elements of the input."""
+    """Converts from -1..1 to elements of the input."""
     dtype, corners = _working_dtype(node), node.attr("align_corners")
     half, one, two = (op.const(number, dtype) for number in (0.5, 1, 2))
     pixel = op.Mul(op.Div(op.Add(at, one), two), _last(op, sizes, dtype) if corners else sizes)
@@ -122,7 +123,7 @@ def _pixel(node: Node, op: Emitter, at: Value, sizes: Value) -> Value:
 
 
 def _back_inside(node: Node, op: Emitter, pixel: Value, sizes: Value) -> Value:
-    """Back to the elements of the input, if the padding says so."""
+    """Brings points back to the elements of the input, if the padding says so."""
     dtype, corners, padding = _working_dtype(node), node.attr("align_corners"), node.attr("padding_mode")
     if padding == "zeros":
         return pixel
@@ -138,7 +139,7 @@ def _back_inside(node: Node, op: Emitter, pixel: Value, sizes: Value) -> Value:
 
 
 def _polynomial(op: Emitter, x: Value, terms: list[numpy.ndarray[Any, Any]], dtype: int) -> Value:
-    """The sum of powers with these coefficients, from the highest down to the constant."""
+    """Returns the sum of powers with these coefficients, from the highest down to the constant."""
     value = op.const(terms[0], dtype)
     for term in terms[1:]:
         value = op.Add(op.Mul(value, x), op.const(term, dtype))

@@ -41,7 +41,7 @@ def number_classes(node: Node, op: Emitter) -> Value:
 
 
 def _indexes(node: Node) -> bool:
-    """Whether integers become strings."""
+    """Returns whether integers become strings."""
     if node.input(0).dtype is None and node.output().dtype is not None:
         return node.output().dtype == STRING
     if node.input(0).dtype is None and node.has("default_string") != node.has("default_int64"):
@@ -83,7 +83,7 @@ def tensors_to_lists(node: Node, op: Emitter) -> Value:
 
 
 def _side(node: Node, side: str) -> tuple[list[Any], int]:
-    """The keys or the values, and their dtype."""
+    """Returns the keys or the values, and their dtype."""
     for dtype, kind in _LISTS.items():
         if node.has(f"{side}_{kind}"):
             return node.attr(f"{side}_{kind}"), dtype
@@ -93,7 +93,7 @@ def _side(node: Node, side: str) -> tuple[list[Any], int]:
 
 
 def _default(node: Node, dtype: int) -> Any:
-    """What a key that is not listed becomes."""
+    """Returns what a key that is not listed becomes."""
     if node.has("default_tensor"):
         return node.tensor("default_tensor").reshape(-1)[0].tolist()
     if dtype in _DEFAULTS:
@@ -107,7 +107,7 @@ def _alike(elements: list[Any]) -> list[Any]:
 
 
 def _pairs(node: Node) -> tuple[list[Any], int, list[Any], int]:
-    """Keys, each once, and values. One NaN is like the other."""
+    """Returns keys, each once, and values. One NaN is like the other."""
     (keys, key_type), (values, value_type) = _side(node, "keys"), _side(node, "values")
     keys, values = _alike(keys), _alike(values)
     pairs = dict(zip(keys, values, strict=False))
@@ -117,7 +117,8 @@ def _pairs(node: Node) -> tuple[list[Any], int, list[Any], int]:
 
 
 def _look_up(node: Node, op: Emitter) -> Value:
-    """The index of each element among the keys, one past the last if it is none, then the value at that index."""
+    """Returns the index of each element among the keys, one past the last if it is none, then the value at that
+    index."""
     keys, key_type, values, value_type = _pairs(node)
     x, count = node.input(0), len(keys)
     if key_type == STRING:
@@ -140,5 +141,5 @@ def _look_up(node: Node, op: Emitter) -> Value:
 
 
 def label(op: Emitter, x: Value, classes: list[str], **default: Any) -> Value:
-    """Integers as the strings that they index, or strings as their indices."""
+    """Returns integers as the strings that they index, or strings as their indices."""
     return op.node("LabelEncoder", x, at=1, domain=AI_ONNX_ML, classes_strings=classes, **default)[0]

@@ -162,7 +162,7 @@ def _has_statistics(node: Node) -> bool:
 
 
 def _flattened(node: Node, op: Emitter, **attributes: Any) -> tuple[Value | None, ...]:
-    """The node on the features in one dimension."""
+    """Returns the node on the features in one dimension."""
     x, (scale, *others) = node.input(0), (node.input(index) for index in range(1, 5))
     if any(_is_by_channel(value, x) for value in (scale, *others)):
         node.refuse("spatial is 0, yet there is not one statistic for each feature", "set spatial to 1 if it is meant")
@@ -187,7 +187,8 @@ def _is_by_channel(statistic: Value, x: Value) -> bool:
 
 
 def _with_channels(node: Node, op: Emitter) -> tuple[Value, list[int]]:
-    """The input, in a view of three dimensions if its rank is unknown, and its axes but that of the channels."""
+    """Returns the input, in a view of three dimensions if its rank is unknown, and its axes but that of the
+    channels."""
     x = node.input(0)
     if x.rank is None:
         return op.Reshape(x, op.const([0, 0, -1])), [0, 2]
@@ -201,14 +202,14 @@ def _mean_square(op: Emitter, distance: Value, axes: list[int], keepdims: int) -
 
 
 def _moved(node: Node, op: Emitter, old: Value, new: Value, axes: list[int], dtype: int) -> Value:
-    """A running statistic, moved towards that of the batch."""
+    """Returns a running statistic, moved towards that of the batch."""
     momentum = node.attr("momentum")
     kept = op.at(7).Mul(old, op.const(momentum, dtype))
     return op.at(7).Add(kept, op.at(7).Mul(op.at(11).Squeeze(new, axes=axes), op.const(1 - momentum, dtype)))
 
 
 def _in_one_dtype(node: Node, op: Emitter, count: int) -> Value | tuple[Value | None, ...]:
-    """The node in the widest dtype of its first inputs; as it is, if they agree as far as one knows."""
+    """Returns the node in the widest dtype of its first inputs; as it is, if they agree as far as one knows."""
     dtypes = [node.input(index).dtype for index in range(5)]
     if len({*dtypes[:count]} - {None}) < 2:
         return op.same(drop=("training_mode",) if count == 5 else ())
@@ -246,7 +247,7 @@ def normalise_groups_by_channel(node: Node, op: Emitter) -> Value:
 
 
 def _by_channel(node: Node, op: Emitter) -> tuple[Value, Value, Value]:
-    """The inputs, with one scale and bias for each channel."""
+    """Returns the inputs, with one scale and bias for each channel."""
     x, groups = node.input(0), node.attr("num_groups")
     channels = x.shape[1] if x.shape is not None and len(x.shape) > 1 else None
     if isinstance(channels, int):
@@ -290,7 +291,7 @@ def _channels(op: Emitter, node: Node) -> Value:
 
 
 def _scaled(op: Emitter, node: Node, y: Value, rank: int) -> Value:
-    """Scale and bias, one a channel, on a value of that rank."""
+    """Returns scale and bias, one a channel, on a value of that rank."""
     factor, shift = node.input(1), node.input(2)
     if rank > 2:
         column = op.const([-1] + [1] * (rank - 2))
@@ -299,7 +300,7 @@ def _scaled(op: Emitter, node: Node, y: Value, rank: int) -> Value:
 
 
 def _like(op: Emitter, x: Value) -> Value:
-    """The shape of a value, for a Reshape of something with the same first dimension."""
+    """Returns the shape of a value, for a Reshape of something with the same first dimension."""
     sizes = [size if isinstance(size, int) else -1 for size in (x.shape or ())[1:]]
     if sizes.count(-1) < 2 and 0 not in sizes:
         return op.const([0, *sizes])

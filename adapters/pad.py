@@ -91,7 +91,7 @@ def pads_of_all_axes(node: Node, op: Emitter) -> Value:
 
 @downgrade("Pad", at=19)
 def wrap_by_indices(node: Node, op: Emitter) -> Value:
-    """What wraps around is repeated by indices, axis by axis."""
+    """Repeats what wraps around by indices, axis by axis."""
     return _axis_by_axis(node, op) if node.attr("mode") == "wrap" else op.same()
 
 
@@ -99,7 +99,7 @@ def wrap_by_indices(node: Node, op: Emitter) -> Value:
 
 
 def _spread(op: Emitter, pads: Value, axes: list[int], rank: int) -> Value:
-    """The pads of these axes, 0 for all others of a known rank."""
+    """Returns the pads of these axes, 0 for all others of a known rank."""
     count, known = len(axes), pads.constant
     places = [axes.index(axis) + half * count if axis in axes else 2 * count for half in (0, 1) for axis in range(rank)]
     if known is not None:
@@ -110,7 +110,7 @@ def _spread(op: Emitter, pads: Value, axes: list[int], rank: int) -> Value:
 
 
 def _scattered(node: Node, op: Emitter) -> Value:
-    """The same at run time, where the axes are computed or the rank is not known."""
+    """Writes the same at run time, where the axes are computed or the rank is not known."""
     numbers = Numbers(op)
     rank = numbers.rank(node.input(0))
     axes = non_negative(op, cast(op, node.input(_AXES), INT64), rank.value)
@@ -149,7 +149,8 @@ def _axis_by_axis(node: Node, op: Emitter) -> Value:
 
 
 def _axes_and_pads(node: Node, op: Emitter) -> tuple[list[int], Value]:
-    """The axes that are padded, and their pads. All axes are as many as the data have, or half as many as the pads."""
+    """Returns the axes that are padded, and their pads. All axes are as many as the data have, or half as many as the
+    pads."""
     pads, axes = node.input(_PADS), node.optional_input(_AXES)
     if axes is None:
         count = pads.shape[0] if pads.shape and node.input(0).rank is None else None
@@ -160,7 +161,7 @@ def _axes_and_pads(node: Node, op: Emitter) -> tuple[list[int], Value]:
 
 
 def _cut(op: Emitter, x: Value, axes: Sequence[int], pads: Sequence[int]) -> Value:
-    """What is left where pads are negative."""
+    """Returns what is left where pads are negative."""
     pairs = zip(axes, pads[: len(axes)], pads[len(axes) :], strict=True)
     cut = [(axis, max(-begin, 0), min(end, 0) or END) for axis, begin, end in pairs if begin < 0 or end < 0]
     if not cut:

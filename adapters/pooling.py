@@ -42,7 +42,7 @@ _ORDER: Final = "the sum over a window may be taken in another order"
 
 
 class Windows:
-    """Where the windows of a pool lie, with an entry for each spatial axis.
+    """The places of the windows of a pool, with an entry for each spatial axis.
 
     `begin` and `end` are the pads; `reach` is the pad at the end with which rounding down finds all windows. They are
     computed at run time where SAME makes them depend on a size that is not known.
@@ -267,7 +267,7 @@ def _maximum_and_indices(node: Node, op: Emitter, w: Windows) -> Outcome:
 
 
 def _maximum(op: Emitter, w: Windows) -> Value:
-    """A window is a box, so that its axes can be pooled one after the other: first all without gaps, by MaxPool."""
+    """Pools axes one after the other, as a window is a box: first all without gaps, by MaxPool."""
     if not w.known:
         w = w.padded(w.reach, _nothing(w.x))
     zero, gaps = w.numbers.of(0), w.gaps

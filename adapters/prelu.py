@@ -63,7 +63,7 @@ def stand_axis_as_channel(node: Node, op: Emitter) -> Value:
 
 
 def _flattened(op: Emitter, x: Value, slope: Value, axis: int) -> Value:
-    """All from an axis on as one row of channels, with a slope for each."""
+    """Returns all from an axis on as one row of channels, with a slope for each."""
     shape = x.shape or ()
     counts = [repeats(dim, [length]) for dim, length in zip(slope.shape or (), shape[axis:], strict=True)]
     if None in counts:
@@ -79,7 +79,8 @@ def _flattened(op: Emitter, x: Value, slope: Value, axis: int) -> Value:
 
 
 def _of_unknown_rank(op: Emitter, x: Value, slope: Value) -> Value:
-    """A vector is about the last axis; any other slope is repeated to the shape of X, and both are flattened."""
+    """Writes the node where the rank is unknown: a vector is about the last axis; any other slope is repeated to the
+    shape of X, and both are flattened."""
     if slope.rank == 1:
         flat, before = collapse(op, x, 1)
         return restore(op, op.same(flat, slope), before)

@@ -40,7 +40,7 @@ QUANTIZED: Final = (INT8, UINT8, *WIDE_INTEGERS)  # into which Clip and Cast qua
 
 @downgrade("QuantizeLinear", at=23)
 def divide_in_one_dtype(node: Node, op: Emitter) -> Value:
-    """What is divided is cast to the precision of the division before."""
+    """Casts what is divided to the precision of the division before."""
     x, scale = node.input(0), node.input(1)
     precision = node.attr("precision") or (x if scale.dtype == INT32 else scale).dtype
     if precision is None or x.dtype == scale.dtype == precision:
@@ -75,7 +75,7 @@ def cast_integers_to_the_scale(node: Node, op: Emitter) -> Value:
 
 @downgrade("QuantizeLinear", at=19)
 def divide_in_float(node: Node, op: Emitter) -> Value:
-    """What is divided is cast to float before. `saturate` concerns float8 only."""
+    """Casts what is divided to float before. `saturate` concerns float8 only."""
     x, scale, zero = node.input(0), node.input(1), node.optional_input(2)
     if x.dtype in HALVES or scale.dtype in (*HALVES, INT32):
         op.equivalent("the division has the precision of float, hence may fall to the other side of a half")
@@ -98,7 +98,7 @@ def divide_before(node: Node, op: Emitter) -> Value:
 
 
 def _quantized_dtype(node: Node) -> int | None:
-    """The dtype that QuantizeLinear makes, None if it is that of a zero point of which nothing is known."""
+    """Returns the dtype that QuantizeLinear makes, None if it is that of a zero point of which nothing is known."""
     zero = node.optional_input(2)
     if zero is not None:
         return zero.dtype or node.output().dtype
@@ -106,7 +106,7 @@ def _quantized_dtype(node: Node) -> int | None:
 
 
 def _divided(node: Node, op: Emitter, block: int) -> Value:
-    """What QuantizeLinear divides, divided by the scales that belong to it."""
+    """Returns what QuantizeLinear divides, divided by the scales that belong to it."""
     x, axis = node.input(0), node.attr("axis")
     if x.dtype == INT32:
         return op.Div(op.Cast(x, to=FLOAT), cast(op, _stretched(op, node.input(1), x, axis, block), FLOAT))
@@ -114,7 +114,8 @@ def _divided(node: Node, op: Emitter, block: int) -> Value:
 
 
 def _quantized(node: Node, op: Emitter, dtype: int, block: int) -> Value:
-    """The formula of QuantizeLinear, element by element. Sums are exact in float: what is beyond 2**24 saturates."""
+    """Writes the formula of QuantizeLinear, element by element. Sums are exact in float: what is beyond 2**24
+    saturates."""
     x, zero = node.input(0), node.optional_input(2)
     divided = _divided(node, op, block)
     if dtype not in QUANTIZED:  # float8, which has no zero point; others are not legal
@@ -128,7 +129,7 @@ def _quantized(node: Node, op: Emitter, dtype: int, block: int) -> Value:
 
 
 def _zero_like(op: Emitter, scale: Value, dtype: int) -> Value:
-    """Zeros of a dtype in the shape of a scale."""
+    """Returns zeros of a dtype in the shape of a scale."""
     if scale.rank == 0:
         return op.const(0, dtype)
     size = scale.shape[0] if scale.shape else None
@@ -188,7 +189,7 @@ def multiply_after(node: Node, op: Emitter) -> Value:
 
 
 def _dequantized(node: Node, op: Emitter, block: int) -> Value:
-    """The formula of DequantizeLinear, element by element, in float; its result has the dtype of the scale."""
+    """Writes the formula of DequantizeLinear, element by element, in float; its result has the dtype of the scale."""
     x, scale, zero, axis = node.input(0), node.input(1), node.optional_input(2), node.attr("axis")
     whole = is_integer(node.dtype(0))
     dtype = scale.dtype or node.output().dtype or node.dtype(1)
@@ -215,7 +216,7 @@ def scales_of_float(node: Node, op: Emitter) -> Value:
 
 
 def _is_one(scale: Value) -> bool:
-    """Whether a scale is known to be a single one."""
+    """Returns whether a scale is known to be a single one."""
     return scale.shape in ((), (1,))
 
 
@@ -224,7 +225,7 @@ def _scalar(op: Emitter, value: Value) -> Value:
 
 
 def _common(op: Emitter, zero: Value | None) -> Value | None:
-    """The zero point that all indices of an axis share, None if it is not known that they do."""
+    """Returns the zero point that all indices of an axis share, None if it is not known that they do."""
     known = zero.constant if zero is not None else None
     if zero is None or zero.dtype is None or known is None or known.size == 0 or (known != known.flat[0]).any():
         return None
@@ -232,7 +233,7 @@ def _common(op: Emitter, zero: Value | None) -> Value | None:
 
 
 def _stretched(op: Emitter, value: Value, x: Value, axis: int, block: int) -> Value:
-    """A scale or zero point in a shape that broadcasts to that of x, whose rank may be unknown."""
+    """Returns a scale or zero point in a shape that broadcasts to that of x, whose rank may be unknown."""
     if block:
         return _repeated(op, value, x, axis, block)
     if value.rank == 0 or x.rank in (0, 1) or axis == -1:
@@ -246,7 +247,7 @@ def _stretched(op: Emitter, value: Value, x: Value, axis: int, block: int) -> Va
 
 
 def _repeated(op: Emitter, value: Value, x: Value, axis: int, block: int) -> Value:
-    """A scale or zero point of blocks, once for each element of an axis."""
+    """Returns a scale or zero point of blocks, once for each element of an axis."""
     size = known_size(x, axis)
     if size is not None:
         return op.Gather(value, op.const([index // block for index in range(size)]), axis=axis)

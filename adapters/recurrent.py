@@ -49,7 +49,7 @@ def forget_output_sequence(node: Node, op: Emitter) -> Value:
 
 @downgrade(*FAMILY, at=7)
 def tell_output_sequence(node: Node, op: Emitter) -> Value:
-    """Whether `Y` has a name is written out."""
+    """Writes out whether `Y` has a name."""
     return op.same(output_sequence=1) if node.uses_output(_Y) else op.same()
 
 

@@ -64,7 +64,7 @@ def _reduce_nothing(node: Node, op: Emitter) -> Value:
 
 
 def _reduce_at_run_time(node: Node, op: Emitter, axes: Value, *, noop: bool) -> Value:
-    """Each dimension of size d becomes two, [d, 1] where it stays, [1, d] where it goes; every second is reduced."""
+    """Makes two of each dimension of size d, [d, 1] where it stays, [1, d] where it goes; every second is reduced."""
     x, rank = node.input(0), node.rank(0)
     if rank == 0:
         return op.same(x, drop=(_NOOP,))

@@ -36,7 +36,7 @@ def shape_to_attribute(node: Node, op: Emitter) -> Value:
 
 
 def _spelled(node: Node) -> list[int] | None:
-    """The shape of the output as a constant, where at most one size is neither known nor the input's."""
+    """Returns the shape of the output as a constant, where at most one size is neither known nor the input's."""
     target, source = node.output().shape, node.input(0).shape or ()
     if target is None:
         return None
@@ -71,7 +71,7 @@ def zero_from_an_empty_input(node: Node, op: Emitter) -> Value:
 
 
 def _doubtful(sizes: Shape | None, source: Shape) -> list[int] | None:
-    """The dimensions that may be 0 while those of the input are not; None if their number is not known."""
+    """Returns the dimensions that may be 0 while those of the input are not; None if their number is not known."""
     if sizes is None:
         return None
     same = [size is not None and source[index : index + 1] == (size,) for index, size in enumerate(sizes)]
@@ -79,7 +79,7 @@ def _doubtful(sizes: Shape | None, source: Shape) -> list[int] | None:
 
 
 def _leaves_one_open(node: Node) -> bool:
-    """Whether the shape is put together with a -1, beside which there can be no 0."""
+    """Returns whether the shape is put together with a -1, beside which there can be no 0."""
     producer = node.input(1).producer
     if producer is None or producer.operator != "Concat":
         return False
@@ -87,7 +87,7 @@ def _leaves_one_open(node: Node) -> bool:
 
 
 def _line(op: Emitter, shape: Value) -> Value:
-    """[-1, 1, ..., 1], as long as a shape."""
+    """Returns [-1, 1, ..., 1], as long as a shape."""
     length = shape.shape[0] if shape.shape else None
     if isinstance(length, int):
         return op.const([-1, *[1] * (length - 1)] if length else [])

@@ -40,7 +40,7 @@ _AT_11: Final = (_COORDINATES, "cubic_coeff_a", "exclude_outside", "extrapolatio
 
 
 class Request:
-    """What a Resize or Upsample node of any version asks for.
+    """The request of a Resize or Upsample node of any version.
 
     `scales` are a value or, where they are an attribute, numbers; None if `sizes` take their place. Both are for the
     axes that the node names.
@@ -213,7 +213,7 @@ def resize_all_axes(node: Node, op: Emitter) -> Value:
 
 
 def _for_all_axes(node: Node, op: Emitter, named: Value, others: float, dtype: int) -> Value:
-    """A vector for the named axes with another number for the others."""
+    """Returns a vector for the named axes with another number for the others."""
     axes, rank, known = node.attr("axes"), node.input(0).rank, named.constant
     if rank is not None and known is not None:
         return op.const(_spread(known.tolist(), axes, rank, others), dtype)
@@ -232,7 +232,7 @@ def _spread(named: list[float], axes: list[int], rank: int, others: float) -> li
 
 
 def _roi_of_all_axes(node: Node, op: Emitter, roi: Value) -> Value:
-    """The whole of the axes that are not named: from 0 to 1."""
+    """Returns the whole of the axes that are not named: from 0 to 1."""
     axes, rank, dtype, known = node.attr("axes"), node.input(0).rank, node.dtype(_ROI), roi.constant
     half = len(axes)
     if rank is not None and known is not None:
@@ -299,7 +299,7 @@ def asymmetric_coordinates(node: Node, op: Emitter) -> Value:
 
 @downgrade("Resize", at=11)
 def old_rules_or_written_out(node: Node, op: Emitter) -> Value:
-    """What the old rules give is left to them, anything else is written out."""
+    """Leaves what the old rules give to them, and writes out anything else."""
     request = Request(node)
     x, scales, method = request.x, request.known_scales, request.method
     if method.coordinates == "asymmetric" and method.mode == "linear" and request.sizes is None:

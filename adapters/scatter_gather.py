@@ -76,7 +76,7 @@ def combine_before_scatter(node: Node, op: Emitter) -> Value:
 
 
 def _combined(node: Node, op: Emitter) -> Value:
-    """Updates that may hit the same element are made one after the other, in their order: a few, or in a Loop."""
+    """Makes updates that may hit the same element one after the other, in their order: a few, or in a Loop."""
     data, indices, updates = (node.input(index) for index in range(3))
     by_row = node.operator == "ScatterND"
     axis = None if by_row else node.attr("axis")
@@ -100,7 +100,7 @@ def _combined(node: Node, op: Emitter) -> Value:
 
 
 def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
-    """A Loop over the rows, or over the axis, that makes one update a step."""
+    """Returns a Loop over the rows, or over the axis, that makes one update a step."""
     data, indices, updates = (node.input(index) for index in range(3))
     carried = data.type or node.dtype(0)  # refused if unknown: a Loop states it
     if axis is None:
@@ -119,7 +119,7 @@ def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
 
 
 def _count(indices: Value, axis: int | None) -> int | None:
-    """How many updates may hit one element: as many as there are along the axis, or rows."""
+    """Returns how many updates may hit one element: as many as there are along the axis, or rows."""
     sizes = indices.shape
     if sizes is None:
         return None
@@ -129,7 +129,7 @@ def _count(indices: Value, axis: int | None) -> int | None:
 
 
 def _never_repeat(indices: Value, axis: int | None) -> bool:
-    """Whether the indices are constant, count from the same end, and name no element twice."""
+    """Returns whether the indices are constant, count from the same end, and name no element twice."""
     known = indices.constant
     if known is None or known.size == 0 or not ((known >= 0).all() or (known < 0).all()):
         return False
@@ -140,7 +140,7 @@ def _never_repeat(indices: Value, axis: int | None) -> bool:
 
 
 def _as_rows(op: Emitter, indices: Value, updates: Value, rank: int) -> tuple[Value, Value]:
-    """Indices and updates with the leading dimensions, which count the updates, made one."""
+    """Returns indices and updates with the leading dimensions, which count the updates, made one."""
     if rank == 2:
         return indices, updates
     shape = op.Shape(indices)
@@ -170,7 +170,7 @@ def indices_with_batch(node: Node, op: Emitter) -> Value:
 
 
 def _with_places(op: Emitter, indices: Value, rank: int, batch: int) -> Value:
-    """Indices into the whole data for ones into each element of a batch."""
+    """Returns indices into the whole data for ones into each element of a batch."""
     sizes = [size for size in (indices.shape or ())[:-1] if isinstance(size, int)]
     if len(sizes) == rank - 1 and prod(sizes) <= _WRITTEN:
         places = [op.const(numpy.moveaxis(numpy.indices(sizes)[:batch], 0, -1))]

@@ -48,7 +48,7 @@ def make_the_optional_again(node: Node, op: Emitter) -> Value:
 
 @downgrade("OptionalGetElement", at=18)
 def take_the_value_itself(node: Node, op: Emitter) -> Value:
-    """What is no optional is its own value."""
+    """Takes a value that is no optional as its own."""
     return op.Identity(node.input(0)) if _is_no_optional(node.input(0)) else op.same()
 
 
@@ -62,5 +62,5 @@ def answer_what_is_known(node: Node, op: Emitter) -> Value:
 
 
 def _is_no_optional(value: Value) -> bool:
-    """Whether a value is known to be a tensor or a sequence."""
+    """Returns whether a value is known to be a tensor or a sequence."""
     return value.type is not None and value.type.WhichOneof("value") not in (None, "optional_type")

@@ -40,7 +40,7 @@ def reorder_channels_after(node: Node, op: Emitter) -> Value:
 
 
 def _reordered(op: Emitter, x: Value, channels: int | str | None, places: int, *, places_last: bool) -> Value:
-    """The channels, which count depth and places in one order, in the other one."""
+    """Returns the channels, which count depth and places in one order, in the other one."""
     if isinstance(channels, int):
         depth = channels // places
         outer, inner = (places, depth) if places_last else (depth, places)

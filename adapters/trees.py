@@ -56,7 +56,7 @@ def tensors_to_floats(node: Node, op: Emitter) -> Value:
 
 
 def _float_thresholds(node: Node, exact: Numbers) -> Numbers:
-    """The floats that divide all floats as these thresholds do."""
+    """Returns the floats that divide all floats as these thresholds do."""
     with numpy.errstate(over="ignore"):
         near = exact.astype(numpy.float32)
     if numpy.array_equal(near, exact, equal_nan=True):
@@ -77,14 +77,15 @@ def _float_thresholds(node: Node, exact: Numbers) -> Numbers:
 
 @dataclass(slots=True, eq=False)
 class Leaf:
-    """Where a tree ends, with its votes."""
+    """The place where a tree ends, with its votes."""
 
     votes: list[Vote] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
 class Branch:
-    """Where a tree goes on: how it compares a feature, and with which numbers (several are the members of a set).
+    """The place where a tree goes on: how it compares a feature, and with which numbers (several are the members of a
+    set).
 
     `sides` follow if the comparison holds, and if not; `tracks_true` tells the side of NaN.
     """

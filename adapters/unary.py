@@ -30,7 +30,7 @@ def forget_memory_hint(node: Node, op: Emitter) -> Value:
 @upgrade("Selu", at=6)
 @downgrade("Selu", at=6)
 def spell_out_defaults(node: Node, op: Emitter) -> Value:
-    """What is absent is written as the default that it meant."""
+    """Writes what is absent as the default that it meant."""
     absent = {name: node.attr(name) for name in ("alpha", "gamma") if not node.has(name)}
     return op.same(drop=("consumed_inputs",), **absent)
 

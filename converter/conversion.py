@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a conversion gives back: the model that it made, where to save it, and the report."""
+"""The outcome of a conversion: the model that it made, where to save it, and the report."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class OnnxConvertError(Exception):
-    """Whatever this package raises on purpose. Can be pickled, for process pools."""
+    """The base of the errors that this package raises on purpose. Can be pickled, for process pools."""
 
     exit_code = 70
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Options(NamedTuple):
-    """What the user allows. `types` is "refuse", "cast" or "cast-rounding"."""
+    """The permissions of the user. `types` is "refuse", "cast" or "cast-rounding"."""
 
     types: str = "refuse"
     exact: bool = False

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happened to a model, as data. Text, tables and JSON are renderings of it and live with whoever prints."""
+"""The account of what happened to a model, as data. Text, tables and JSON are renderings of it and live with whoever
+prints."""
 
 from __future__ import annotations
 
@@ -122,7 +123,7 @@ class Report:
         return max((step.form for step in self.steps), key=FORMS.index, default=EXACT)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as plain data, fit for JSON."""
+        """Returns the report as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["changes"] = [{**change._asdict(), "count": len(change.nodes)} for change in self.changes]
         plain["steps"] = [
@@ -137,7 +138,7 @@ class Report:
 
 
 class Refusal(NamedTuple):
-    """Why one node cannot be carried to the target, and what can be done about it.
+    """The reason why one node cannot be carried to the target, and what can be done about it.
 
     `boundary` is the opset at which the operator's meaning changes (0: the operator as a whole is the matter),
     `path` the way to the node through functions and subgraphs ("" for the main graph), `code` one of `CODES`.

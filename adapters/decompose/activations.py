@@ -114,7 +114,7 @@ def shrink_by_choice(node: Node, op: Emitter) -> Value:
 
 
 def _shrunk(node: Node, op: Emitter, x: Value, dtype: int) -> Value:
-    """At opset 9, where Where is."""
+    """Writes the node at opset 9, where Where is."""
     bias, border, zero = node.attr("bias"), node.attr("lambd"), op.const(0, dtype)
     if bias == 0 and border >= 0:
         return op.at(9).Where(op.Greater(op.Abs(x), op.const(border, dtype)), x, zero)

@@ -63,7 +63,7 @@ def attend_by_softmax(node: Node, op: Emitter) -> tuple[Value | None, ...]:
 
 
 def _rank(node: Node) -> int:
-    """3, with the heads side by side, or 4. If nobody knows it is 4 where the numbers of heads are left out."""
+    """Returns 3, with the heads side by side, or 4. If nobody knows it is 4 where the numbers of heads are left out."""
     ranks = [node.input(index).rank for index in (_QUERY, _KEY, _VALUE)]
     known = next((rank for rank in (*ranks, node.output().rank) if rank is not None), None)
     if known is not None:

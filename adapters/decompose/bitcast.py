@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Layout(NamedTuple):
-    """How many bits of a float are its fraction, and how many its exponent; the rest is its sign."""
+    """The number of bits of a float that are its fraction, and of those that are its exponent; the rest is its sign."""
 
     fraction: int
     exponent: int
 
     @property
     def bias(self) -> int:
-        """What the exponent's bits exceed the exponent by."""
+        """The number by which the exponent's bits exceed the exponent."""
         return int((1 << (self.exponent - 1)) - 1)
 
     @property
@@ -73,7 +73,8 @@ def read_bits_by_arithmetic(node: Node, op: Emitter) -> Value:
 
 
 def _put_together(op: Emitter, bits: Value, layout: Layout, dtype: int) -> Value:
-    """The fraction, with its leading bit unless the exponent's bits are 0, times a power of two that has the sign."""
+    """Returns the fraction, with its leading bit unless the exponent's bits are 0, times a power of two that has the
+    sign."""
     one, wide = op.const(layout.one), DOUBLE if dtype == DOUBLE else FLOAT
     fraction = op.Mod(bits, one)
     head = op.Mod(op.Div(op.Sub(bits, fraction), one), op.const(2 << layout.exponent))
@@ -90,7 +91,7 @@ def _put_together(op: Emitter, bits: Value, layout: Layout, dtype: int) -> Value
 
 
 def _take_apart(op: Emitter, x: Value, layout: Layout, dtype: int) -> Value:
-    """In double, whose logarithm tells the exponent of every narrower float: the next one below a power of two is
+    """Works in double, whose logarithm tells the exponent of every narrower float: the next one below a power of two is
     farther from it than what is added here."""
     lowest, beyond = 1 - layout.bias, layout.bias + 1
     wide = op.Cast(x, to=DOUBLE)

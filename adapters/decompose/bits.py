@@ -35,14 +35,14 @@ BITWISE: Final = {"BitwiseAnd": and_, "BitwiseOr": or_, "BitwiseXor": xor}
 
 
 def _carrier(dtype: int) -> int:
-    """Where one sum or quotient of integers of a dtype has room, in a dtype that every runtime divides."""
+    """Returns where one sum or quotient of integers of a dtype has room: in a dtype that every runtime divides."""
     if width_of(dtype) < 32:
         return INT32
     return INT64 if dtype == UINT32 else dtype
 
 
 def in_dtype(op: Emitter, x: Value, dtype: int, to: int) -> Value:
-    """A value of a dtype in another one, if it is another one; a constant stays one."""
+    """Returns a value of a dtype in another one, if it is another one; a constant stays one."""
     if dtype == to:
         return x
     known = _few_elements(x)
@@ -50,7 +50,7 @@ def in_dtype(op: Emitter, x: Value, dtype: int, to: int) -> Value:
 
 
 def _few_elements(x: Value) -> numpy.ndarray[Any, Any] | None:
-    """The elements of a constant that is no weight."""
+    """Returns the elements of a constant that is no weight."""
     sizes = x.shape
     if sizes is None or prod(size if isinstance(size, int) else FEW + 1 for size in sizes) > FEW:
         return None
@@ -62,7 +62,7 @@ def _few_elements(x: Value) -> numpy.ndarray[Any, Any] | None:
 
 @downgrade("Mod", at=10)
 def remainder_of_division(node: Node, op: Emitter) -> Value:
-    """What a - a / b * b leaves, the quotient truncated; with fmod=0 plus b where its sign is another one."""
+    """Writes what a - a / b * b leaves, the quotient truncated; with fmod=0 plus b where its sign is another one."""
     a, b = node.input(0), node.input(1)
     dtype = a.dtype or b.dtype or node.dtype(0)
     if is_integer(dtype):
@@ -89,7 +89,8 @@ def _integer_remainder(op: Emitter, a: Value, b: Value, dtype: int, *, like_divi
 
 
 def _float_remainder(op: Emitter, a: Value, b: Value) -> Value:
-    """Of the magnitudes, with the sign of a; a itself is the remainder where b is larger, infinity included."""
+    """Takes the remainder of the magnitudes, with the sign of a; a itself is the remainder where b is larger, infinity
+    included."""
     size, divisor = op.Abs(a), op.Abs(b)
     rest = op.Sub(size, op.Mul(op.Floor(op.Div(size, divisor)), divisor))
     return op.Where(op.Less(size, divisor), a, op.Mul(rest, op.Sign(a)))
@@ -153,8 +154,8 @@ def look_up_by_four_bits(node: Node, op: Emitter) -> Value:
 
 
 def _sum(op: Emitter, made: Value, groups: int, dtype: int) -> Value:
-    """The integers that groups of four bits make; of 64 bits in two halves, as some runtimes sum int64 in double, and
-    not all sum uint64."""
+    """Returns the integers that groups of four bits make; of 64 bits in two halves, as some runtimes sum int64 in
+    double, and not all sum uint64."""
     if groups <= 8:
         return _weighted(op, made, [16**k for k in range(groups)])
     halves = ([16 ** (k % 8) if k // 8 == half else 0 for k in range(groups)] for half in (0, 1))
@@ -167,7 +168,7 @@ def _weighted(op: Emitter, made: Value, weights: list[int]) -> Value:
 
 
 def _groups(op: Emitter, x: Value, weights: Value, dtype: int, carrier: int) -> Value:
-    """The groups of four bits of integers, by division that rounds down."""
+    """Returns the groups of four bits of integers, by division that rounds down."""
     column = op.at(11).Unsqueeze(x, axes=[-1])
     if not is_unsigned(dtype):
         column = op.Sub(column, op.Mod(column, weights))

@@ -35,7 +35,7 @@ def put_blocks_together(node: Node, op: Emitter) -> Value:
 
 @dataclass
 class _Blocks:
-    """Where the blocks lie in the image: a vector each, of as many elements as the image has axes.
+    """The places of the blocks in the image: a vector each, of as many elements as the image has axes.
 
     `left` is what is left over at the end of the image with its pads, behind the last block.
     """

@@ -85,7 +85,8 @@ class _Boxes:
             self.start = op.Unsqueeze(start, axes=[1, 2])
 
     def overlap(self, op: Emitter, place: Value, threshold: Value) -> Value:
-        """Which boxes share more than that part of their common area with the boxes at these places, one a class."""
+        """Returns which boxes share more than that part of their common area with the boxes at these places, one a
+        class."""
         if self.start is not None:
             place = op.Add(place, self.start)
         low, high, (area,) = ([op.Gather(value, place) for value in values] for values in self.flat)

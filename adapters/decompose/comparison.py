@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What compares and chooses.
+"""Operators that compare and choose.
 
 9: Where, Sign and IsNaN are there.     10: IsInf.     11: Round.     12: GreaterOrEqual, LessOrEqual.
 """
@@ -57,7 +57,7 @@ def compare_twice(node: Node, op: Emitter) -> Value:
 
 @downgrade("IsNaN", at=9)
 def nan_is_on_no_side(node: Node, op: Emitter) -> Value:
-    """What is neither less than 1 nor greater than 0."""
+    """Finds what is neither less than 1 nor greater than 0."""
     return op.Not(_is_number(op, node.input(0), node.dtype(0)))
 
 
@@ -67,7 +67,7 @@ def _is_number(op: Emitter, x: Value, dtype: int) -> Value:
 
 @downgrade("IsInf", at=10)
 def infinity_is_beyond_the_largest(node: Node, op: Emitter) -> Value:
-    """What is beyond the largest number of its dtype, on the sides that are asked for."""
+    """Finds what is beyond the largest number of its dtype, on the sides that are asked for."""
     x, dtype = node.input(0), node.dtype(0)
     positive, negative = node.attr("detect_positive"), node.attr("detect_negative")
     if dtype not in LARGEST:
@@ -139,7 +139,7 @@ def _chosen_or_zero(op: Emitter, condition: Value, x: Value, dtype: int) -> Valu
 
 
 def _is_zero(value: Value) -> bool:
-    """Whether a value is a scalar known to be 0, not -0."""
+    """Returns whether a value is a scalar known to be 0, not -0."""
     known: numpy.ndarray[Any, Any] | None = value.constant if value.rank == 0 else None
     return known is not None and bool(known == 0) and not bool(numpy.signbit(known))
 
@@ -153,7 +153,7 @@ def _choose_integers(op: Emitter, condition: Value, x: Value, y: Value, dtype: i
 
 
 def _choose_by_index(op: Emitter, condition: Value, x: Value, y: Value) -> Value:
-    """All elements of both in a row, gathered from the chosen places."""
+    """Returns all elements of both in a row, gathered from the chosen places."""
     row_of_x, row_of_y = op.Reshape(x, op.const([-1])), op.Reshape(y, op.const([-1]))
     beyond = op.Add(_places(op, y, row_of_y), op.Size(x))
     places = _choose_integers(op, condition, _places(op, x, row_of_x), beyond, INT64)
@@ -161,7 +161,7 @@ def _choose_by_index(op: Emitter, condition: Value, x: Value, y: Value) -> Value
 
 
 def _places(op: Emitter, x: Value, row: Value) -> Value:
-    """Where each element of a value stands in the row of all, in the shape of the value."""
+    """Returns where each element of a value stands in the row of all, in the shape of the value."""
     sizes = x.shape
     if sizes is not None and all(isinstance(size, int) for size in sizes):
         op.subject.limit(*sizes)  # type: ignore[arg-type]

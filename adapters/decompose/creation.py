@@ -67,14 +67,14 @@ def tile_axes_of_length_one(node: Node, op: Emitter) -> Value:
 
 
 def _repeats(size: int | str | None, wanted: int) -> int | None:
-    """How often an axis is repeated, None if only the run tells."""
+    """Returns how often an axis is repeated, None if only the run tells."""
     if wanted == 1 or (isinstance(size, int) and size != 1):
         return 1
     return wanted if size == 1 else None
 
 
 def _tile_whatever_the_ranks(op: Emitter, x: Value, shape: Value) -> Value:
-    """The same with both lengths found at run time."""
+    """Writes the same with both lengths found at run time."""
     own = op.Shape(x)
     lengths = op.Shape(own), op.Shape(shape)
     missing, spare = (at_least_zero(op, op.Sub(*pair)) for pair in (lengths[::-1], lengths))
@@ -85,7 +85,7 @@ def _tile_whatever_the_ranks(op: Emitter, x: Value, shape: Value) -> Value:
 
 
 def _counts(op: Emitter, own: Value, wanted: Value) -> Value:
-    """The size that is wanted where the own one is 1, elsewhere 1."""
+    """Returns the size that is wanted where the own one is 1, elsewhere 1."""
     single = op.Cast(op.at(7).Equal(own, op.const([1])), to=INT64)
     return op.at(7).Add(op.at(7).Mul(op.at(7).Sub(wanted, op.const([1])), single), op.const([1]))
 

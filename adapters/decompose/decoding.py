@@ -86,7 +86,7 @@ def scatter_sequences(node: Node, op: Emitter) -> Value:
 
 
 def _in_four_dimensions(op: Emitter, x: Value, axis: int) -> Value:
-    """[batch, what is before the axis, the axis, what is after it]."""
+    """Returns [batch, what is before the axis, the axis, what is after it]."""
     shape = op.Shape(x)
     before, after = product(op, part(op, shape, 1, axis)), op.const([1])
     if axis != -1:
@@ -135,7 +135,7 @@ def convolve_with_the_past(node: Node, op: Emitter) -> tuple[Value, Value | None
 
 
 def _kept(node: Node) -> int:
-    """How many elements are carried on: one less than the kernel has."""
+    """Returns how many elements are carried on: one less than the kernel has."""
     sizes = [(node.input(1), 1), (node.output(1), 0) if node.uses_output(1) else (node.input(1), 1)]
     if (past := node.optional_input(3)) is not None:
         sizes.append((past, 0))
@@ -146,7 +146,8 @@ def _kept(node: Node) -> int:
 
 
 def _sum_of_taps(op: Emitter, padded: Value, weight: Value, bias: Value | None, kept: int) -> Value:
-    """The convolution of any number of channels: the sum of the input moved by 0, 1, 2 ... times one weight each."""
+    """Returns the convolution of any number of channels: the sum of the input moved by 0, 1, 2 ... times one weight
+    each."""
     taps = op.Transpose(weight, perm=[1, 0, 2])
     terms = []
     for tap in range(kept + 1):

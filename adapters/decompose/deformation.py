@@ -51,7 +51,7 @@ class _Kernel:
         return prod(self.sizes)
 
     def column(self, numbers: Array) -> Array:
-        """Numbers of the kernel's elements, before as many axes as the image has."""
+        """Returns numbers of the kernel's elements, before as many axes as the image has."""
         return numbers.reshape(-1, *[1] * self.axes)
 
 

@@ -48,7 +48,7 @@ def eliminate_column_by_column(node: Node, op: Emitter) -> Value:
 
 
 def _collapsed(op: Emitter, x: Value) -> Value:
-    """The shape of a value with all axes but the last two made one."""
+    """Returns the shape of a value with all axes but the last two made one."""
     shape = op.Shape(x)
     return op.Concat(product(op, part(op, shape, 0, -2)), part(op, shape, -2), axis=0)
 
@@ -69,8 +69,8 @@ def _looped(op: Emitter, matrices: Value, dtype: int) -> Value:
 
 
 def _eliminated(op: Emitter, matrices: Value, numbers: Value, dtype: int) -> tuple[Value, Value]:
-    """Matrices [batch, n, n] without the first column and the row of its largest element, for which the first row
-    stands in; and that element, the pivot. `numbers` are those of the rows."""
+    """Returns matrices [batch, n, n] without the first column and the row of its largest element, for which the first
+    row stands in; and that element, the pivot. `numbers` are those of the rows."""
     column = _cut(op, matrices, 2, 0, 1)
     place = op.ArgMax(op.Abs(column), axis=1, keepdims=1)
     hit = op.Equal(op.Unsqueeze(numbers, axes=[1]), place)

@@ -27,7 +27,7 @@ class Operand:
     labels: tuple[str, ...]
 
     def size(self, label: str) -> Dim:
-        """The size of the axis with this label, None if it is not known."""
+        """Returns the size of the axis with this label, None if it is not known."""
         shape = self.value.shape
         return None if shape is None else shape[self.labels.index(label)]
 
@@ -47,7 +47,8 @@ def contract_pair_by_pair(node: Node, op: Emitter) -> Value:
 
 
 def labels_of(node: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
-    """The labels of each operand and of the result; the axes of an ellipsis count from their end: "-1", "-2", ..."""
+    """Returns the labels of each operand and of the result; the axes of an ellipsis count from their end: "-1", "-2",
+    ..."""
     equation = node.attr("equation").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -67,7 +68,8 @@ def _spelled(term: str, width: int) -> tuple[str, ...]:
 
 
 def _diagonal(op: Emitter, operand: Operand) -> Operand:
-    """An operand without repeated labels: of equal indices the elements are gathered, which keeps infinities out."""
+    """Returns an operand without repeated labels: of equal indices the elements are gathered, which keeps infinities
+    out."""
     labels, x = operand.labels, operand.value
     repeated = next((label for label in labels if labels.count(label) > 1), None)
     if repeated is None:
@@ -90,7 +92,7 @@ def _diagonal(op: Emitter, operand: Operand) -> Operand:
 
 
 def _summed(op: Emitter, operand: Operand, needed: Collection[str]) -> Operand:
-    """An operand without the axes that nobody needs."""
+    """Returns an operand without the axes that nobody needs."""
     axes = [axis for axis, label in enumerate(operand.labels) if label not in needed]
     if not axes:
         return operand
@@ -100,7 +102,7 @@ def _summed(op: Emitter, operand: Operand, needed: Collection[str]) -> Operand:
 
 
 def _transposed(op: Emitter, operand: Operand, labels: Sequence[str]) -> Operand:
-    """An operand whose axes come in this order; those that it has not are left out."""
+    """Returns an operand whose axes come in this order; those that it has not are left out."""
     order = [operand.labels.index(label) for label in labels if label in operand.labels]
     wanted = tuple(operand.labels[axis] for axis in order)
     if wanted == operand.labels:
@@ -109,8 +111,8 @@ def _transposed(op: Emitter, operand: Operand, labels: Sequence[str]) -> Operand
 
 
 def _without_ones(op: Emitter, operand: Operand, other: Operand) -> Operand:
-    """An operand without the axes of length 1 that the other one has too: what they are to be multiplied with decides
-    their length."""
+    """Returns an operand without the axes of length 1 that the other one has too: what they are to be multiplied with
+    decides their length."""
     axes = [i for i, label in enumerate(operand.labels) if label in other.labels and operand.size(label) == 1]
     if not axes:
         return operand
@@ -122,7 +124,7 @@ def _without_ones(op: Emitter, operand: Operand, other: Operand) -> Operand:
 
 
 def _multiplied(op: Emitter, a: Operand, b: Operand, needed: Collection[str]) -> Operand:
-    """The product of two operands, summed over the axes that nobody needs later."""
+    """Returns the product of two operands, summed over the axes that nobody needs later."""
     a = _without_ones(op, a, b)
     b = _without_ones(op, b, a)
     a, b = _summed(op, a, {*needed, *b.labels}), _summed(op, b, {*needed, *a.labels})
@@ -142,7 +144,8 @@ def _multiplied(op: Emitter, a: Operand, b: Operand, needed: Collection[str]) ->
 
 
 def _aligned(op: Emitter, operand: Operand, order: Sequence[str]) -> Value:
-    """A value with an axis for each label, of length 1 for those that it has not; leading ones are not needed."""
+    """Returns a value with an axis for each label, of length 1 for those that it has not; leading ones are not
+    needed."""
     x = _transposed(op, operand, order)
     missing = [axis for axis, label in enumerate(order) if label not in x.labels]
     leading = next((axis for axis, label in enumerate(order) if label in x.labels), len(order))
@@ -151,7 +154,7 @@ def _aligned(op: Emitter, operand: Operand, order: Sequence[str]) -> Value:
 
 
 def _grouped(op: Emitter, operand: Operand, batch: int, first: int, second: int) -> Value:
-    """A value whose axes behind the batch become two, of so many axes each."""
+    """Returns a value whose axes behind the batch become two, of so many axes each."""
     x = operand.value
     if (first, second) == (1, 1):
         return x
@@ -175,8 +178,8 @@ def _total(sizes: Sequence[Dim]) -> int | None:
 
 
 def _ungrouped(op: Emitter, made: Value, left: Operand, right: Operand, batch: int, ours: int, theirs: int) -> Value:
-    """The two axes behind the batch as what they were made of: the first ones of the left operand, the last ones of the
-    right one."""
+    """Returns the two axes behind the batch as what they were made of: the first ones of the left operand, the last
+    ones of the right one."""
     if (ours, theirs) == (1, 1):
         return made
     if max(ours, theirs) == 1 or ours == theirs == 0:

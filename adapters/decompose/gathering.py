@@ -106,8 +106,8 @@ def scatter_flat_slices(node: Node, op: Emitter) -> Value:
 
 
 def _rows(op: Emitter, data: Value, indices: Value) -> tuple[Value, Value, Value]:
-    """Data whose leading axes are one where lists of indices name them, the place of each list in them (flat if the
-    rank of the indices is not known), and the sizes of the other axes."""
+    """Returns data whose leading axes are one where lists of indices name them, the place of each list in them (flat if
+    the rank of the indices is not known), and the sizes of the other axes."""
     depth = indices.shape[-1] if indices.shape else None
     shape, lists = op.Shape(data), indices
     if indices.rank is None:

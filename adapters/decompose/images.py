@@ -53,7 +53,7 @@ def transform_axis_by_axis(node: Node, op: Emitter) -> Value:
 
 
 def _spatial_axes(node: Node) -> int:
-    """2 for images, 3 for volumes."""
+    """Returns 2 for images, 3 for volumes."""
     theta, size, y = node.input(0), node.input(1), node.output()
     for shape, at, less in ((theta.shape, 1, 0), (theta.shape, 2, 1), (size.shape, 0, 2)):
         if shape is not None and isinstance(known := shape[at], int):
@@ -109,7 +109,8 @@ def gather_samples(node: Node, op: Emitter) -> Value:
 def _samples(
     node: Node, op: Emitter, regions: Value, first: int, bins: int, length: Number, dtype: int, axes: list[int]
 ) -> list[tuple[Value, Value]]:
-    """For the sampling points [region, bin, sample] along one axis the elements before and after, and their weights.
+    """Returns for the sampling points [region, bin, sample] along one axis the elements before and after, and their
+    weights.
 
     A point more than one element outside weighs nothing, one that is nearer is moved to the edge.
     """
@@ -162,7 +163,7 @@ def find_the_source_of_each_element(node: Node, op: Emitter) -> Value:
 
 
 def _compared_in_windows(node: Node, op: Emitter, shape: Sequence[int], kernel: list[int]) -> Value:
-    """Each window is compared with the index that points into it."""
+    """Compares each window with the index that points into it."""
     sizes = [size * width for size, width in zip(shape[2:], kernel, strict=True)]
     parts = [(size, width) for size, width in zip(shape[2:], kernel, strict=True)]
     node.limit(*shape[:2])
@@ -179,7 +180,7 @@ def _compared_in_windows(node: Node, op: Emitter, shape: Sequence[int], kernel: 
 
 
 def _matched(node: Node, op: Emitter, count: int) -> Value:
-    """So many elements, each compared with all indices."""
+    """Returns so many elements, each compared with all indices."""
     flat = op.const([-1])
     node.limit(count)
     hits = op.Cast(op.Equal(op.const(numpy.arange(count)[:, None]), op.Reshape(node.input(1), flat)), to=FLOAT)

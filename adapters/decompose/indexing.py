@@ -86,7 +86,7 @@ def find_one_by_one(node: Node, op: Emitter) -> Value:
 
 
 def _count(op: Emitter, elements: Value, length: Value) -> Value:
-    """The places of a vector. (`count_up` needs NonZero.)"""
+    """Returns the places of a vector. (`count_up` needs NonZero.)"""
     size = elements.shape[0] if elements.shape is not None else None
     if isinstance(size, int):
         return op.const(range(size))
@@ -98,7 +98,7 @@ def _count(op: Emitter, elements: Value, length: Value) -> Value:
 
 
 def _coordinates(op: Emitter, found: Value, x: Value) -> Value:
-    """A row of indices for each axis, for flat places."""
+    """Returns a row of indices for each axis, for flat places."""
     rows = op.at(10).Unsqueeze(found, axes=[0])
     if x.rank == 1:
         return rows
@@ -157,7 +157,7 @@ def gather_backwards(node: Node, op: Emitter) -> Value:
 
 
 def _merged(op: Emitter, x: Value, row: Value) -> Value:
-    """A value with its first two axes made one."""
+    """Returns a value with its first two axes made one."""
 
     def measured() -> Value:
         shape = op.Shape(x)
@@ -200,7 +200,7 @@ def choose_by_row_and_column(node: Node, op: Emitter) -> Value:
 
 
 def _without(node: Node, op: Emitter, beyond: Value) -> Value:
-    """The input with 0 where it lies beyond the diagonal. Many runtimes have no Where of booleans."""
+    """Returns the input with 0 where it lies beyond the diagonal. Many runtimes have no Where of booleans."""
     dtype = node.dtype(0)
     if dtype != BOOL:
         return op.Where(beyond, op.const(0, dtype), node.input(0))
@@ -209,7 +209,7 @@ def _without(node: Node, op: Emitter, beyond: Value) -> Value:
 
 
 def _range(op: Emitter, x: Value, axis: int) -> Value:
-    """Like `places`, by Range, which more runtimes like than NonZero."""
+    """Returns the same as `places`, by Range, which more runtimes like than NonZero."""
     size = known_size(x, axis)
     if size is not None:
         return op.const(range(size))

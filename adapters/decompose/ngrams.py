@@ -44,7 +44,7 @@ def compare_with_every_gram(node: Node, op: Emitter) -> Value:
 
 
 def _lengths(node: Node) -> dict[int, Grams]:
-    """The n-grams of each length that is looked for. Of equal ones the last counts."""
+    """Returns the n-grams of each length that is looked for. Of equal ones the last counts."""
     pool, starts, places = node.attr("pool_int64s") or [], node.attr("ngram_counts"), node.attr("ngram_indexes")
     wanted = range(node.attr("min_gram_length"), node.attr("max_gram_length") + 1)
     lengths, number = {}, 0
@@ -62,7 +62,7 @@ def _lengths(node: Node) -> dict[int, Grams]:
 
 
 def _counted(node: Node, op: Emitter, rows: Value, lengths: dict[int, Grams]) -> Value:
-    """How often each n-gram is in each row. What is too short gets elements that are in no n-gram."""
+    """Returns how often each n-gram is in each row. What is too short gets elements that are in no n-gram."""
     furthest, size = node.attr("max_skip_count") + 1, known_size(rows, 1)
     if size is None or size < 1 + (max(lengths) - 1) * furthest:
         missing = max((max(lengths) - 1) * furthest, 1)
@@ -77,7 +77,8 @@ def _counted(node: Node, op: Emitter, rows: Value, lengths: dict[int, Grams]) ->
 
 
 def _hits(op: Emitter, elements: Value, pool: numpy.ndarray, distance: int) -> Value:
-    """How often the elements at this distance from each other are those of each n-gram, a column of the pool."""
+    """Returns how often the elements at this distance from each other are those of each n-gram, a column of the
+    pool."""
     last = len(pool) - 1
     agree = []
     for number, wanted in enumerate(pool):
@@ -103,7 +104,7 @@ def _strangers(op: Emitter, rows: Value, lengths: dict[int, Grams], count: int) 
 
 
 def _placed(op: Emitter, counts: Value, lengths: dict[int, Grams], size: int) -> Value:
-    """The counts at their places in the output; anything where there is none."""
+    """Returns the counts at their places in the output; anything where there is none."""
     places = [place for grams in lengths.values() for place in grams.values()]
     if places == list(range(size)):
         return counts
@@ -115,7 +116,7 @@ def _placed(op: Emitter, counts: Value, lengths: dict[int, Grams], size: int) ->
 
 
 def _weighed(node: Node, op: Emitter, counts: Value, lengths: dict[int, Grams], size: int) -> Value:
-    """The counts, or 1 for any, times the weights; 0 at places that no n-gram has."""
+    """Returns the counts, or 1 for any, times the weights; 0 at places that no n-gram has."""
     mode, given, places = node.attr("mode"), node.attr("weights"), node.attr("ngram_indexes")
     factors = numpy.zeros(size, dtype=numpy.float32)
     factors[[place for grams in lengths.values() for place in grams.values()]] = 1

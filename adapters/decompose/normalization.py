@@ -84,7 +84,7 @@ def _is_flattened(node: Node) -> bool:
 
 
 def _view(node: Node, op: Emitter) -> tuple[Value, list[int]]:
-    """The input, or a matrix of it, and the axes to normalise."""
+    """Returns the input, or a matrix of it, and the axes to normalise."""
     x, axis = node.input(0), node.attr("axis")
     if _is_flattened(node):
         return op.Flatten(x, axis=axis), [1]
@@ -98,7 +98,7 @@ def _restored(node: Node, op: Emitter, y: Value) -> Value:
 
 
 def _with_ones(node: Node, op: Emitter, statistic: Value) -> Value:
-    """A statistic with as many dimensions as the input."""
+    """Returns a statistic with as many dimensions as the input."""
     if not _is_flattened(node):
         return statistic
     shape, axis = op.Shape(node.input(0)), node.attr("axis")

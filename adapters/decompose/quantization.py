@@ -39,7 +39,7 @@ def round_and_clip(node: Node, op: Emitter) -> Value:
 
 
 def _saturated(op: Emitter, divided: Value, zero: Value | None, dtype: int) -> Value:
-    """Numbers rounded to an integer dtype of 8 bits, whose zero point is another one than 0."""
+    """Returns numbers rounded to an integer dtype of 8 bits, whose zero point is another one than 0."""
     rounded = op.at(11).Round(divided)
     if zero is not None and not _is_zero(zero):
         rounded = op.at(7).Add(rounded, _as(op, zero, FLOAT))
@@ -85,7 +85,7 @@ def multiply_in_float(node: Node, op: Emitter) -> Value:
 
 
 def _matmul(op: Emitter, a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
-    """The exact product of two integer matrices, in a float dtype."""
+    """Returns the exact product of two integer matrices, in a float dtype."""
     terms = [_terms(a.shape and a.shape[-1:]), _terms(b.shape and b.shape[-2:][:1])]
     dtype = FLOAT if any(0 < count <= _IN_FLOAT for count in terms) else DOUBLE
     return op.MatMul(_shifted(op, a, a_zero, dtype), _shifted(op, b, b_zero, dtype))
@@ -98,7 +98,7 @@ def convolve_in_float(node: Node, op: Emitter) -> Value:
 
 
 def _convolved(node: Node, op: Emitter, x: Value, w: Value, x_zero: Value | None, w_zero: Value | None) -> Value:
-    """The sums of a convolution, as int32."""
+    """Returns the sums of a convolution, as int32."""
     terms = _terms(w.shape[1:] if w.shape else None)
     dtype = FLOAT if 0 < terms <= _IN_TWO_FLOATS else DOUBLE
     image = _shifted(op, x, x_zero, dtype)
@@ -113,7 +113,7 @@ def _convolved(node: Node, op: Emitter, x: Value, w: Value, x_zero: Value | None
 
 
 def _terms(sizes: tuple[Dim, ...] | None) -> int:
-    """How many products are summed, 0 if it is not known."""
+    """Returns how many products are summed, 0 if it is not known."""
     known = fixed(sizes)
     return prod(known) if known else 0
 
@@ -147,7 +147,7 @@ def convolve_and_quantize(node: Node, op: Emitter) -> Value:
 
 
 def _as(op: Emitter, value: Value, dtype: int) -> Value:
-    """A value in another dtype; a constant zero point, of few bytes, is written in it."""
+    """Returns a value in another dtype; a constant zero point, of few bytes, is written in it."""
     if value.dtype == dtype:
         return value
     known = value.constant if value.shape in ((), (1,)) else None
@@ -160,18 +160,19 @@ def _is_zero(point: Value) -> bool:
 
 
 def _shifted(op: Emitter, x: Value, zero: Value | None, dtype: int) -> Value:
-    """Integers less their zero point, in a float dtype."""
+    """Returns integers less their zero point, in a float dtype."""
     wide = op.Cast(x, to=dtype)
     return wide if zero is None or _is_zero(zero) else op.at(7).Sub(wide, _as(op, zero, dtype))
 
 
 def _fitted(op: Emitter, one: Value, x: Value) -> Value:
-    """A scale or zero point that is one number, so that it leaves the rank of a value alone."""
+    """Returns a scale or zero point that is one number, so that it leaves the rank of a value alone."""
     return one if one.rank == 0 or x.rank else op.at(5).Reshape(one, op.const([]))
 
 
 def _for_rows(node: Node, op: Emitter, index: int) -> Value:
-    """A scale or zero point of each row of a matrix as a column; one for all, or one of higher rank, as it is."""
+    """Returns a scale or zero point of each row of a matrix as a column; one for all, or one of higher rank, as it
+    is."""
     value = node.input(index)
     if value.shape in ((), (1,)) or node.rank(index) != 1:
         return value
@@ -179,7 +180,8 @@ def _for_rows(node: Node, op: Emitter, index: int) -> Value:
 
 
 def _for_channels(op: Emitter, value: Value, w: Value, axis: int) -> Value:
-    """A number for each channel (or for all of them), which are along an axis of a value of the rank of the weights."""
+    """Returns a number for each channel (or for all of them), which are along an axis of a value of the rank of the
+    weights."""
     if value.shape in ((), (1,)):
         return value
     if w.rank is not None:

@@ -61,14 +61,15 @@ def _along(node: Node, op: Emitter, x: Value, axis: numpy.ndarray[Any, Any] | No
 
 
 def _product_where(op: Emitter, sizes: Value, condition: Value) -> Value:
-    """The product of the sizes for which a condition holds."""
+    """Returns the product of the sizes for which a condition holds."""
     beyond = op.at(7).Mul(op.at(7).Sub(sizes, op.const([1])), op.Cast(condition, to=INT64))
     return product(op, op.at(7).Add(beyond, op.const([1])))
 
 
 def _scanned(node: Node, op: Emitter, x: Value, axis: int) -> Value:
-    """A Scan must not be of no step (runtimes fail), so where there may be none a neutral one comes first. Nor must it
-    move the axis of what may be empty to the front (a division by 0 in runtimes), so that is done for it."""
+    """Writes the Scan. It must not be of no step (runtimes fail), so where there may be none a neutral one comes first.
+    Nor must it move the axis of what may be empty to the front (a division by 0 in runtimes), so that is done for
+    it."""
     if axis and not never_empty(x):
         return permuted(op, x, moved(axis, 0, x.rank or 3), lambda first: _scanned(node, op, first, 0))
     backwards, exclusive, neutral = node.attr("reverse"), node.attr("exclusive"), _COMBINE[node.operator][1]
@@ -155,8 +156,8 @@ def loop_over_members_and_steps(node: Node, op: Emitter) -> Outcome:
 
 
 def _step(op: Emitter, scanned: Graph, values: Sequence[Value], indices: Sequence[Value | None]) -> Graph:
-    """The body of a Scan as that of a Loop, which takes the elements of its step itself, and carries a number if it
-    carries nothing else."""
+    """Returns the body of a Scan as that of a Loop, which takes the elements of its step itself, and carries a number
+    if it carries nothing else."""
     body = Body(op, scanned)
     states = len(body.inputs) - len(values)
     elements = body.inputs[states:]

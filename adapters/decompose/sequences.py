@@ -36,13 +36,13 @@ _FIXED: Final = "make lengths of sequences and places in them constants, and kee
 
 @downgrade("SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SplitToSequence", at=11)
 def forget_the_sequence(node: Node, op: Emitter) -> Outcome:
-    """Who takes its tensors knows them."""
+    """Drops the node: the nodes that take its tensors know them."""
     return _forgotten(node, op, _READERS, "there are no sequences below opset 11")
 
 
 @downgrade("Optional", at=15)
 def forget_the_optional(node: Node, op: Emitter) -> Outcome:
-    """Who takes its value knows it."""
+    """Drops the node: the nodes that take its value know it."""
     return _forgotten(node, op, _OPTIONALS, "there are no optionals below opset 15")
 
 
@@ -60,7 +60,7 @@ def _forgotten(node: Node, op: Emitter, readers: tuple[str, ...], why: str) -> O
 
 
 def _taker(graph: Graph, name: str, readers: tuple[str, ...]) -> str:
-    """What happens to a value, other than that these operators read it; "" if nothing does."""
+    """Returns what happens to a value, other than that these operators read it; "" if nothing does."""
     if any(value.name == name for value in graph.output):
         return "leaves its graph"
     for node in graph.node:
@@ -121,7 +121,7 @@ def write_whether_there_is_a_value(node: Node, op: Emitter) -> Value:
 
 
 def _known(node: Node) -> list[Element]:
-    """The elements of the sequence that the node takes."""
+    """Returns the elements of the sequence that the node takes."""
     elements = _elements(node.input(0))
     if elements is None:
         node.refuse("there are no sequences below opset 11, and the elements of this one are not fixed", _FIXED)
@@ -129,7 +129,7 @@ def _known(node: Node) -> list[Element]:
 
 
 def _held(node: Node) -> Value | None:
-    """The value in the optional that the node takes, None if there is none."""
+    """Returns the value in the optional that the node takes, None if there is none."""
     held = _values_of_optional(node.input(0))
     if held is None:
         node.refuse("there are no optionals below opset 15, and it is not known what this one holds", _FIXED)
@@ -140,7 +140,7 @@ def _held(node: Node) -> Value | None:
 
 
 def _made_of(value: Value) -> tuple[Node | None, list[Value]]:
-    """The node of ai.onnx that makes a value, with the inputs that it has."""
+    """Returns the node of ai.onnx that makes a value, with the inputs that it has."""
     producer = value.producer
     if producer is None or producer.domain:
         return None, []
@@ -148,7 +148,7 @@ def _made_of(value: Value) -> tuple[Node | None, list[Value]]:
 
 
 def _values_of_optional(optional: Value) -> list[Value] | None:
-    """The value in an optional, or nothing; None if it is not known."""
+    """Returns the value in an optional, or nothing; None if it is not known."""
     node, inputs = _made_of(optional)
     if node is not None and node.operator == "Identity":
         return _values_of_optional(inputs[0])
@@ -156,7 +156,7 @@ def _values_of_optional(optional: Value) -> list[Value] | None:
 
 
 def _elements(sequence: Value) -> list[Element] | None:
-    """How each element of a sequence is written, None if they are not fixed."""
+    """Returns how each element of a sequence is written, None if they are not fixed."""
     node, inputs = _made_of(sequence)
     if node is None:
         return None
@@ -189,7 +189,7 @@ def _there(value: Value) -> Element:
 
 
 def _pieces(node: Node, x: Value, split: Value | None = None) -> list[Element] | None:
-    """The pieces of SplitToSequence, which are slices."""
+    """Returns the pieces of SplitToSequence, which are slices."""
     axis, known = node.attr("axis"), None if split is None else split.constant
     size = known_size(x, axis)
     if size is None or (split is not None and known is None):

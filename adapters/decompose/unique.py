@@ -66,7 +66,7 @@ def compare_neighbours_in_order(node: Node, op: Emitter) -> tuple[Value | None, 
 
 
 def _rows(node: Node, op: Emitter, axis: int) -> Value:
-    """The slices along an axis, flat."""
+    """Returns the slices along an axis, flat."""
     x = node.input(0)
     if axis:
         others = [other for other in range(node.rank(0)) if other != axis]
@@ -104,7 +104,7 @@ def _digits(op: Emitter, x: Value, dtype: str) -> list[Value]:
 
 
 def _sorted(op: Emitter, digits: list[Value]) -> Value:
-    """The places of the elements of a vector, from the smallest to the largest."""
+    """Returns the places of the elements of a vector, from the smallest to the largest."""
     length = op.Shape(digits[0])
     order = _smallest_first(op, digits[0], length)
     for digit in digits[1:]:
@@ -117,8 +117,8 @@ def _smallest_first(op: Emitter, x: Value, length: Value) -> Value:
 
 
 def _sorted_rows(op: Emitter, digits: list[Value]) -> Value:
-    """The places of rows, in the order that their first elements give, then their second ones. Each step sorts by one
-    element, the last first, and keeps the order of rows in which that is the same."""
+    """Returns the places of rows, in the order that their first elements give, then their second ones. Each step sorts
+    by one element, the last first, and keeps the order of rows in which that is the same."""
     columns = [op.Transpose(digit, perm=[1, 0]) for digit in digits]
     shape = op.Shape(columns[0])
     last, length = op.Sub(size_at(op, shape, 0), op.const([1])), size_at(op, shape, 1)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the families of adapters share. Nothing in here registers an adapter."""
+"""Helpers that the families of adapters share. Nothing in here registers an adapter."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where elements are: places along an axis, and places in a flat value.
+"""The places of elements: along an axis, and in a flat value.
 
 Comparisons of integers are those of their difference with 0 in float, which is exact and there at every opset.
 """
@@ -189,6 +189,6 @@ def _along_axis_of_any_rank(op: Emitter, shape: Value, indices: Value, axis: int
 
 
 def _element(op: Emitter, numbers: Value, place: int) -> Value:
-    """One of a vector of numbers, as a vector."""
+    """Returns one of a vector of numbers, as a vector."""
     known = numbers.constant
     return op.const([known[place]]) if known is not None else part(op, numbers, place, place + 1)

@@ -64,7 +64,7 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How to interpolate: the attributes of Resize."""
+    """The method of interpolation: the attributes of Resize."""
 
     mode: str
     coordinates: str
@@ -105,7 +105,7 @@ class _Resampling:
 
     @property
     def after(self) -> int:
-        """How many axes follow."""
+        """The number of axes that follow."""
         return self.rank - 1 - self.axis.index
 
     def along_axis(self, x: Value) -> Value:

@@ -204,7 +204,7 @@ class Number:
         return self if self.dtype == dtype else replace(self, computed=self.value, dtype=dtype)
 
     def in_dtype(self, dtype: int) -> Value:
-        """The value in another dtype."""
+        """Returns the value in another dtype."""
         if self.computed is not None:
             return self.numbers.cast(self.computed, dtype)
         within = [_LEAST, _MOST] if dtype == INT64 else [-inf, inf]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators do to values, which decides the dtypes in which others can travel through them."""
+"""The effects of operators on values, which decide the dtypes in which others can travel through them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ def _spelled(kind: TypeProto | None) -> str:
 
 
 def _bound(node: NodeProto, imports: dict[str, int]) -> Iterator[tuple[list[str], str]]:
-    """The values of a node that have one type, group by group, and the type where the schema names a single one."""
+    """Yields the values of a node that have one type, group by group, and the type where the schema names a single
+    one."""
     domain = opsets.canonical_domain(node.domain)
     rule = signatures.signature_of(node.op_type, imports.get(domain, 0), domain)
     if rule is None:
@@ -97,6 +98,6 @@ class _Groups:
                 self._kinds[leader] = "?"
 
     def kind_of(self, name: str) -> str:
-        """The type of a value, "" if it does not follow."""
+        """Returns the type of a value, "" if it does not follow."""
         kind = self._kinds.get(self._find(name), "")
         return "" if kind == "?" else kind

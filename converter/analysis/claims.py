@@ -120,7 +120,7 @@ def retract(
 
 
 def _mended(claim: TypeProto, known: TypeProto) -> TypeProto:
-    """What is claimed of an output, but for the dimensions that contradict what is known."""
+    """Returns what is claimed of an output, but for the dimensions that contradict what is known."""
     clean = nameless(known)
     if claim.WhichOneof("value") != clean.WhichOneof("value") or not claim.HasField("tensor_type"):
         return clean

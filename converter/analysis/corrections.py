@@ -53,7 +53,7 @@ _WIDE: Final = (TensorProto.INT32, TensorProto.INT64, TensorProto.FLOAT, TensorP
 
 
 class Entry(NamedTuple):
-    """What is true of the outputs of an operator at some of its versions. `may_be_wrong` says of which nodes. If it is
+    """The truth about the outputs of an operator at some of its versions. `may_be_wrong` says of which nodes. If it is
     wrong of `elements`, the types are right, but not what inference takes the elements of a shape for."""
 
     versions: Container[int]

@@ -36,7 +36,7 @@ class _Sum(NamedTuple):
     most: int
 
     def input(self, index: int) -> Array:
-        """An input that has to be there."""
+        """Returns an input that has to be there."""
         found = self.inputs[index]
         if found is None:
             raise ValueError("an input is missing")
@@ -46,14 +46,14 @@ class _Sum(NamedTuple):
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def integers(self, name: str, index: int, since: int) -> list[int] | None:
-        """Integers that are an attribute up to an opset and an input from it on; None if they are left out."""
+        """Returns integers that are an attribute up to an opset and an input from it on; None if they are left out."""
         if self.opset < since:
             found = self.given.get(name)
             return [int(one) for one in found] if found is not None else None
         return [int(one) for one in self.input(index).ravel()] if self.has(index) else None
 
     def axis(self, axis: int, rank: int) -> int:
-        """An axis counted from the beginning."""
+        """Returns an axis counted from the beginning."""
         if not -rank <= axis < rank or (axis < 0 and self.opset < 11):
             raise ValueError("no such axis")
         return axis % rank
@@ -89,7 +89,7 @@ def taken(count: int, start: int, end: int, step: int) -> range:
 
 
 def _held(exact: Array, dtype: numpy.dtype[Any]) -> Array | None:
-    """Integers in a dtype, None if it cannot hold one of them: runtimes wrap around, no text says so."""
+    """Returns integers in a dtype, None if it cannot hold one of them: runtimes wrap around, no text says so."""
     limits = numpy.iinfo(dtype)
     if any(not limits.min <= one <= limits.max for one in exact.ravel().tolist()):
         return None
@@ -129,7 +129,7 @@ def _negative(s: _Sum) -> Array | None:
 
 
 def _cast(s: _Sum) -> Array | None:
-    """To numbers; a float that no integer is, or that is too large, becomes what each runtime likes."""
+    """Casts to numbers; a float that no integer is, or that is too large, becomes what each runtime likes."""
     x, to = s.input(0), s.given["to"]
     number = to if isinstance(to, int) else dtype_number(to)
     if number not in _PLAIN:
@@ -196,7 +196,7 @@ def _gather(s: _Sum) -> Array | None:
 
 
 def _range(s: _Sum) -> Array | None:
-    """Of integers; how many floats there are depends on who rounds."""
+    """Computes the range of integers; how many floats there are depends on who rounds."""
     start, limit, delta = (s.input(index) for index in range(3))
     if start.dtype.kind not in "iu" or int(delta.item()) == 0:
         return None
@@ -205,7 +205,7 @@ def _range(s: _Sum) -> Array | None:
 
 
 def _product(s: _Sum) -> Array | None:
-    """Of integers; floats may be rounded in any order."""
+    """Computes the product of integers; floats may be rounded in any order."""
     x = s.input(0)
     named = s.integers("axes", 1, 18)
     axes = [s.axis(axis, x.ndim) for axis in named or []]

@@ -25,7 +25,7 @@ class Facts:
 
     @property
     def stated(self) -> list[tuple[Sequence[ValueInfoProto], dict[str, int]]]:
-        """What the graph states of its values, and where by name; what comes first counts.
+        """The statements of the graph about its values, and their places by name; what comes first counts.
 
         Places are kept instead of messages: few are ever asked for, and each one in hand costs as much as it holds.
         """
@@ -41,11 +41,11 @@ class Facts:
 
     @property
     def asked(self) -> bool:
-        """Whether anybody had to know."""
+        """Whether the statements had to be known."""
         return self._stated is not None
 
     def type_of(self, name: str) -> TypeProto | None:
-        """The type of a value of this graph (not of one around it), as far as it is known."""
+        """Returns the type of a value of this graph (not of one around it), as far as it is known."""
         for values, places in self.stated:
             if name in places:
                 kind = values[places[name]].type
@@ -53,7 +53,7 @@ class Facts:
         return None
 
     def child(self, index: int, attribute: int, position: int, size: int) -> Facts:
-        """The facts of a subgraph: that of the node at `index`, its attribute, and the graph's place in it."""
+        """Returns the facts of a subgraph: that of the node at `index`, its attribute, and the graph's place in it."""
 
         def load() -> GraphProto | None:
             if not self.stated or self._graph is None:
@@ -76,5 +76,5 @@ def _stated(tensor: TensorProto) -> ValueInfoProto:
 
 
 def nothing_known() -> Facts:
-    """The facts of a graph about which nobody asked inference."""
+    """Returns the facts of a graph about which nobody asked inference."""
     return Facts(lambda: None)

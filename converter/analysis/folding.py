@@ -23,7 +23,7 @@ FOLDED_ELEMENTS: Final = 4096
 
 
 def is_pure(node: NodeProto) -> bool:
-    """Whether a node only makes a constant out of constants, so that it can go when nobody uses it."""
+    """Returns whether a node only makes a constant out of constants, so that it can go when nobody uses it."""
     return opsets.canonical_domain(node.domain) == opsets.AI_ONNX and (
         node.op_type in evaluation.OPERATORS or node.op_type in ("Constant", "Shape", "Size")
     )
@@ -35,7 +35,7 @@ def fold(
     type_of: Callable[[str], TypeProto | None],
     imports: dict[str, int],
 ) -> Array | None:
-    """The one output of a node whose inputs are small constants, computed; None if it is not such a node."""
+    """Returns the one output of a node whose inputs are small constants, computed; None if it is not such a node."""
     if opsets.canonical_domain(node.domain) != opsets.AI_ONNX or len(node.output) != 1:
         return None
     if node.op_type in ("Shape", "Size"):
@@ -52,7 +52,7 @@ def fold(
 
 
 def _measure(node: NodeProto, type_of: Callable[[str], TypeProto | None]) -> Array | None:
-    """The outcome of Shape or Size where every dimension is known."""
+    """Returns the outcome of Shape or Size where every dimension is known."""
     known = type_of(node.input[0])
     if known is None or not known.tensor_type.HasField("shape"):
         return None

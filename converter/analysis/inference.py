@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What onnx's inference is asked: of a whole view, of the body of a function, of a single node that was written."""
+"""Asks onnx's inference about a whole view, about the body of a function, about a single node that was written."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def in_chunks(seen: View, *, check_type: bool = True, check: Callable[[bytes], N
 
 
 def strictly(serialised: bytes, *, check_type: bool = True) -> GraphProto:
-    """The main graph of a serialised view, inferred; raises what is wrong, the dtypes that nodes take included.
+    """Returns the main graph of a serialised view, inferred; raises what is wrong, the dtypes that nodes take included.
 
     Inference takes some integers for shapes that are none, and fails where two of them are added: what passes without
     a look at elements is right.
@@ -96,7 +96,8 @@ def of_node(
     data: dict[str, TensorProto],
     imports: Mapping[str, int],
 ) -> dict[str, TypeProto]:
-    """The types of the outputs of a node that is written for an opset of its domain, as far as they can be inferred.
+    """Returns the types of the outputs of a node that is written for an opset of its domain, as far as they can be
+    inferred.
 
     `types` holds an entry, at least an empty one, for every value that the node uses, and `data` the tensors behind
     those that are constant; `imports` are the opsets that nodes in its subgraphs are written for.
@@ -127,8 +128,8 @@ def _elements(
 
 
 def _strange(node: NodeProto, signature: signatures.Signature, types: dict[str, TypeProto]) -> dict[str, int]:
-    """The dtypes that a node's version does not take, by type variable. A Cast sandwich may carry them later on: until
-    then float stands in for them, so that inference finds the shapes."""
+    """Returns the dtypes that a node's version does not take, by type variable. A Cast sandwich may carry them later
+    on: until then float stands in for them, so that inference finds the shapes."""
     found = {}
     for index, name in enumerate(node.input):
         formal, kind = signature.formal_input(index), types.get(name)

@@ -39,24 +39,24 @@ class Call(NamedTuple):
         return len(self.node.output)
 
     def has(self, index: int) -> bool:
-        """Whether an input is given."""
+        """Returns whether an input is given."""
         return index < len(self.node.input) and bool(self.node.input[index])
 
     def dims(self, index: int) -> Dims:
-        """The dimensions of an input."""
+        """Returns the dimensions of an input."""
         return dims_of(self.type_of(self.node.input[index])) if self.has(index) else None
 
     def vector(self, index: int) -> Vector | None:
-        """What is known of the elements of an input."""
+        """Returns what is known of the elements of an input."""
         return self.elements(self.node.input[index]) if self.has(index) else None
 
     def numbers(self, index: int) -> list[int] | None:
-        """The elements of an input, if all are known."""
+        """Returns the elements of an input, if all are known."""
         vector = self.vector(index)
         return vector.numbers if vector is not None else None
 
     def integers(self, name: str, index: int, since: int) -> list[int] | None:
-        """Integers that are an attribute up to a version and an input from it on, if they are known."""
+        """Returns integers that are an attribute up to a version and an input from it on, if they are known."""
         return self.given.get(name) if self.version < since else self.numbers(index)
 
 
@@ -91,7 +91,7 @@ def pool(call: Call) -> list[Dims]:
 
 
 def stft(call: Call) -> list[Dims]:
-    """STFT: [batch, frames, bins, 2]; `onesided` is 1 unless it is said to be 0."""
+    """Returns the shapes of STFT: [batch, frames, bins, 2]; `onesided` is 1 unless it is said to be 0."""
     signal, window = call.dims(0), call.dims(2)
     batch, length = (signal[0], signal[1]) if signal is not None and len(signal) == 3 else (None, None)
     step = call.numbers(1)
@@ -111,7 +111,8 @@ def stft(call: Call) -> list[Dims]:
 
 
 def dft(call: Call) -> list[Dims]:
-    """DFT: the axis has as many elements as `dft_length` says, of which one side may be left out."""
+    """Returns the shapes of DFT: the axis has as many elements as `dft_length` says, of which one side may be left
+    out."""
     x, options = call.dims(0), call.given
     if not x:
         return [None]
@@ -136,7 +137,7 @@ def dft(call: Call) -> list[Dims]:
 
 
 def attention(call: Call) -> list[Dims]:
-    """Attention: Y, the present keys and values, and the products of queries and keys."""
+    """Returns the shapes of Attention: Y, the present keys and values, and the products of queries and keys."""
     q, k, v = (_four(call, index) for index in range(3))
     past_k, past_v = call.dims(4), call.dims(5)
     present_k, present_v = _joined(call.has(4), past_k, k), _joined(call.has(5), past_v, v)
@@ -153,7 +154,7 @@ def attention(call: Call) -> list[Dims]:
 
 
 def _four(call: Call, index: int) -> list[Size]:
-    """Queries, keys or values as [batch, heads, length, size]."""
+    """Returns queries, keys or values as [batch, heads, length, size]."""
     dims = call.dims(index)
     heads: Size = call.given.get("kv_num_heads" if index else "q_num_heads")
     if dims is not None and len(dims) == 4:
@@ -174,7 +175,8 @@ def _joined(has_past: bool, past: Dims, new: list[Size]) -> list[Size]:
 
 
 def affine_grid(call: Call) -> list[Dims]:
-    """AffineGrid: [N, H, W, 2] or [N, D, H, W, 3], as the length of `size` says, or the matrices."""
+    """Returns the shapes of AffineGrid: [N, H, W, 2] or [N, D, H, W, 3], as the length of `size` says, or the
+    matrices."""
     theta, size = call.dims(0), call.vector(1)
     if size is not None and len(size.sizes) in (4, 5):
         sizes = [_size(one) for one in size.sizes]
@@ -190,7 +192,7 @@ def _size(one: Size) -> Size:
 
 
 def einsum(call: Call) -> list[Dims]:
-    """Einsum: a label that is 1 in one operand is stretched to what it is in another."""
+    """Returns the shapes of Einsum: a label that is 1 in one operand is stretched to what it is in another."""
     equation = call.given.get("equation", "").replace(" ", "")
     left, arrow, right = equation.partition("->")
     terms = left.split(",")
@@ -234,7 +236,8 @@ def stretched(a: Size, b: Size) -> Size:
 
 
 def slice_(call: Call) -> list[Dims]:
-    """Slice: the axes that are not named stay; of the others the size follows where all is known."""
+    """Returns the shapes of Slice: the axes that are not named stay; of the others the size follows where all is
+    known."""
     x = call.dims(0)
     starts, ends = call.integers("starts", 1, 10), call.integers("ends", 2, 10)
     if x is None:
@@ -253,14 +256,14 @@ def slice_(call: Call) -> list[Dims]:
 
 
 def _left(size: Size, start: int, end: int, step: int) -> Size:
-    """What a slice leaves of an axis."""
+    """Returns what a slice leaves of an axis."""
     if isinstance(size, int):
         return len(taken(size, start, end, step))
     return size if (start, step) == (0, 1) and end >= END else None
 
 
 def reshape(call: Call) -> list[Dims]:
-    """Reshape: there are as many axes as the shape has elements."""
+    """Returns the shapes of Reshape: there are as many axes as the shape has elements."""
     x = call.dims(0)
     shape = call.given.get("shape") if call.version < 5 else call.vector(1)
     if shape is None:
@@ -280,7 +283,7 @@ def reshape(call: Call) -> list[Dims]:
 
 
 def _rest(x: Dims, others: Sequence[Size]) -> Size:
-    """What is left for the one dimension that is not given."""
+    """Returns what is left for the one dimension that is not given."""
     if x is None or None in x or None in others or 0 in x or 0 in others:
         return None
     symbols = [size for size in x if isinstance(size, str)]
@@ -299,12 +302,12 @@ def _rest(x: Dims, others: Sequence[Size]) -> Size:
 
 
 def as_input(call: Call) -> list[Dims]:
-    """What an operator makes of each element by itself."""
+    """Returns what an operator makes of each element by itself."""
     return [call.dims(0)]
 
 
 def transpose(call: Call) -> list[Dims]:
-    """Transpose: `perm` tells the rank, too."""
+    """Returns the shapes of Transpose: `perm` tells the rank, too."""
     x, perm = call.dims(0), call.given.get("perm")
     if perm is None:
         return [x[::-1] if x is not None else None]
@@ -314,13 +317,13 @@ def transpose(call: Call) -> list[Dims]:
 
 
 def constant_of_shape(call: Call) -> list[Dims]:
-    """ConstantOfShape: the dimensions are the elements."""
+    """Returns the shapes of ConstantOfShape: the dimensions are the elements."""
     shape = call.vector(0)
     return [[_size(one) for one in shape.sizes] if shape is not None and not shape.scalar else None]
 
 
 def expand(call: Call) -> list[Dims]:
-    """Expand: the sizes of the input and those asked for, where either is stretched."""
+    """Returns the shapes of Expand: the sizes of the input and those asked for, where either is stretched."""
     x, shape = call.dims(0), call.vector(1)
     if x is None or shape is None:
         return [None]
@@ -336,7 +339,7 @@ def _leading(dims: Iterable[Size], rank: int) -> list[Size]:
 
 
 def tile(call: Call) -> list[Dims]:
-    """Tile: each size times its count."""
+    """Returns the shapes of Tile: each size times its count."""
     x, counts = call.dims(0), call.vector(1)
     if x is None:
         return [unknown(len(counts.sizes)) if counts is not None else None]
@@ -352,7 +355,7 @@ def _times(a: Size, b: Size) -> Size:
 
 
 def unsqueeze(call: Call) -> list[Dims]:
-    """Unsqueeze: there are as many axes more as are named."""
+    """Returns the shapes of Unsqueeze: there are as many axes more as are named."""
     x, axes = call.dims(0), _axes(call)
     if x is None or axes is None:
         return [None]
@@ -366,7 +369,7 @@ def unsqueeze(call: Call) -> list[Dims]:
 
 
 def squeeze(call: Call) -> list[Dims]:
-    """Squeeze: there are as many axes less as are named."""
+    """Returns the shapes of Squeeze: there are as many axes less as are named."""
     x, axes = call.dims(0), _axes(call)
     if x is None or axes is None or len(axes.sizes) > len(x):
         return [None]
@@ -378,7 +381,7 @@ def squeeze(call: Call) -> list[Dims]:
 
 
 def _axes(call: Call) -> Vector | None:
-    """The axes of Squeeze and Unsqueeze, an input from 13 on."""
+    """Returns the axes of Squeeze and Unsqueeze, an input from 13 on."""
     if call.version >= 13:
         return call.vector(1)
     named = call.given.get("axes")
@@ -386,13 +389,13 @@ def _axes(call: Call) -> Vector | None:
 
 
 def same_rank(call: Call) -> list[Dims]:
-    """The sizes may change, the rank does not."""
+    """Keeps the rank; the sizes may change."""
     x = call.dims(0)
     return [unknown(len(x)) if x is not None else None]
 
 
 def reduce(call: Call) -> list[Dims]:
-    """A reduction: an axis of size 1 stays for each unless `keepdims` is 0."""
+    """Returns the shape of a reduction: an axis of size 1 stays for each unless `keepdims` is 0."""
     x = call.dims(0)
     if x is None:
         return [None]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Found(NamedTuple):
-    """What inference found of a long view: its main graph without nodes, and how many values the nodes make."""
+    """The findings of inference about a long view: its main graph without nodes, and how many values the nodes make."""
 
     graph: GraphProto
     values: int
@@ -84,11 +84,11 @@ class _Relay:
         self._values = 0
 
     def is_ready(self, chunk: Chunk) -> bool:
-        """Whether earlier ones made all that a chunk uses; nodes need not be in order."""
+        """Returns whether earlier ones made all that a chunk uses; nodes need not be in order."""
         return self._wanted.isdisjoint(chunk.used - chunk.made)
 
     def begin(self, chunk: Chunk) -> ModelProto:
-        """The model around a chunk."""
+        """Returns the model around a chunk."""
         lacks = chunk.used & self._made
         if not self._found:
             lacks = self._made.copy()  # what is given may be used by nobody, and is to be checked too
@@ -144,7 +144,7 @@ class _Relay:
 
 
 def _is_told_once(graph: GraphProto) -> bool:
-    """Whether each statement of the graph is of another value."""
+    """Returns whether each statement of the graph is of another value."""
     fields = (graph.initializer, graph.value_info, graph.output)
     return all(len({item.name for item in items}) == len(items) for items in fields)
 
@@ -169,13 +169,13 @@ def _take_claim(found: TypeProto, claim: TypeProto) -> bool:
 
 
 def _copy(value: ValueInfoProto) -> ValueInfoProto:
-    """The value apart from what holds it, which is then not kept in memory."""
+    """Returns the value apart from what holds it, which is then not kept in memory."""
     copy = ValueInfoProto()
     copy.CopyFrom(value)
     return copy
 
 
 def _is_told_by_type(value: ValueInfoProto) -> bool:
-    """Whether inference knows nothing of a value but its type. Of numbers and lists it may know the elements, also if
-    dimensions of size 1 are added, and whatever the dtype, since a Cast keeps them."""
+    """Returns whether inference knows nothing of a value but its type. Of numbers and lists it may know the elements,
+    also if dimensions of size 1 are added, and whatever the dtype, since a Cast keeps them."""
     return len([dim for dim in value.type.tensor_type.shape.dim if dim.dim_value != 1]) > 1

@@ -85,7 +85,7 @@ class Elements:
         return self._found[name]
 
     def _of_type(self, name: str) -> Vector | None:
-        """Elements nothing is known of but how many there are."""
+        """Returns elements nothing is known of but how many there are."""
         dims = dims_of(self._type_of(name))
         if dims == []:
             return Vector((None,), scalar=True)
@@ -140,7 +140,7 @@ class _Step(NamedTuple):
         return kind.tensor_type.elem_type if kind is not None else 0
 
     def bounds(self, name: str, index: int, since: int) -> list[int] | None:
-        """Integers that are an attribute up to a version and an input from it on."""
+        """Returns integers that are an attribute up to a version and an input from it on."""
         if self.opset < since:
             found = given(self.node).get(name)
             return list(found) if isinstance(found, list | tuple) else None
@@ -153,7 +153,7 @@ def _identity(step: _Step) -> Vector | None:
 
 
 def _cast(step: _Step) -> Vector | None:
-    """Integers stay what they are where the new dtype can hold them; what is not an integer is not looked at."""
+    """Keeps integers what they are where the new dtype can hold them; what is not an integer is not looked at."""
     to = given(step.node).get("to")
     vector = step.input(0)
     if vector is None or to not in _INTEGERS or step.dtype(0) not in _INTEGERS:
@@ -221,7 +221,7 @@ def _squeeze(step: _Step) -> Vector | None:
 
 
 def _reshape(step: _Step) -> Vector | None:
-    """To rank 1 or 0; the elements stay."""
+    """Reshapes to rank 1 or 0; the elements stay."""
     vector, shape = step.input(0), step.bounds("shape", 1, 5)
     if vector is None or shape is None or len(shape) > 1:
         return None
@@ -257,14 +257,14 @@ def _times(a: Size, b: Size) -> Size:
 
 
 def _over(a: Size, b: Size) -> Size:
-    """Integers are divided towards zero."""
+    """Divides integers towards zero."""
     if isinstance(a, int) and isinstance(b, int) and b:
         return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
     return a if b == 1 else None
 
 
 def _held(number: Size, dtype: int) -> Size:
-    """A number that the dtype can hold; of any other nothing is known."""
+    """Returns a number that the dtype can hold; of any other nothing is known."""
     limit = _RANGE.get(dtype, 0)
     return None if isinstance(number, int) and not -limit <= number < limit else number
 

@@ -35,7 +35,7 @@ _ROUNDS: Final = 8  # each of which settles at least the nodes that depend on no
 
 @dataclass
 class Settled:
-    """What is known of a view's values: the inferred main graph; the values that nodes make which were cut; those of
+    """The knowledge of a view's values: the inferred main graph; the values that nodes make which were cut; those of
     the main graph of which the model states what is not so; and what onnx's inference says by itself, None where that
     is the same, or nothing."""
 
@@ -46,7 +46,7 @@ class Settled:
 
 
 class Concern(IntEnum):
-    """What there is to settle in a model: nothing, ranks that inference may not find, or types that may be wrong."""
+    """The matters to settle in a model: nothing, ranks that inference may not find, or types that may be wrong."""
 
     NOTHING = 0
     RANKS = 1
@@ -121,7 +121,7 @@ class _Frame:
         self.elements = Elements(self._source, self.type_of, self.opset, outer)
 
     def type_of(self, name: str) -> TypeProto | None:
-        """The type of a value that this graph can use."""
+        """Returns the type of a value that this graph can use."""
         known = self.facts.type_of(name)
         return self.parent.type_of(name) if known is None and self.parent is not None else known
 
@@ -150,7 +150,7 @@ class _Frame:
         return True
 
     def stated(self, name: str) -> TypeProto | None:
-        """The type that the view states of a value."""
+        """Returns the type that the view states of a value."""
         value = self._statement(name)
         return value.type if value is not None else None
 
@@ -162,7 +162,7 @@ class _Frame:
 
 
 def _alone(frame: _Frame, model: ModelProto) -> list[ValueInfoProto]:
-    """What inference finds of a graph that stands alone, but for what it captures."""
+    """Returns what inference finds of a graph that stands alone, but for what it captures."""
     alone = ModelProto(
         domain=model.domain, ir_version=model.ir_version, opset_import=model.opset_import, graph=frame.graph
     )
@@ -238,7 +238,8 @@ class _Desk:
         return frame
 
     def _is_vague(self, frame: _Frame, node: NodeProto) -> bool:
-        """Whether more might be said of a node's outputs than was found, or what is stated of them might be false."""
+        """Returns whether more might be said of a node's outputs than was found, or what is stated of them might be
+        false."""
         if self.found is None:
             return True
         return any(
@@ -394,7 +395,7 @@ def _import_cut(imports: object) -> None:
 
 
 def _may_be_a_shape(kind: TypeProto | None) -> bool:
-    """Whether inference may know elements of a value of that type."""
+    """Returns whether inference may know elements of a value of that type."""
     dims = dims_of(kind)
     integers = kind is None or kind.tensor_type.elem_type in (0, TensorProto.INT32, TensorProto.INT64)
     return integers and (dims is None or len(dims) < 2)
@@ -409,7 +410,7 @@ def _contradicts(stated: Dims, true: Dims) -> bool:
 
 
 def _without_symbols(claimed: Dims, true: Dims) -> Dims:
-    """What the model states of a node that was cut: symbols may come from the very inference that is wrong."""
+    """Returns what the model states of a node that was cut: symbols may come from the very inference that is wrong."""
     if claimed is None or true is None:
         return claimed
     return [size if isinstance(size, int) else None for size in claimed]

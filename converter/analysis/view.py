@@ -48,7 +48,7 @@ class View(NamedTuple):
     chunks: Sequence[Chunk] = ()
 
     def serialised(self) -> bytes:
-        """All of it as one message."""
+        """Returns all of it as one message."""
         return with_nodes(self.head, *self.nodes)
 
 
@@ -62,7 +62,7 @@ class _Builder:
         self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
 
     def lift(self, dtype: int, dims: Iterable[int]) -> str:
-        """A new input of the main graph in place of a large tensor."""
+        """Returns a new input of the main graph in place of a large tensor."""
         name = LIFTED.format(len(self.lifted))
         self.lifted.append(typed(name, dtype, dims))
         return name
@@ -92,7 +92,7 @@ class _Builder:
             self.nodes(target, source, patch)
 
     def _initializers(self, target: GraphProto, source: GraphProto, patch: GraphPatch | None, *, main: bool) -> None:
-        """Those that are small, and what stands in for the others."""
+        """Adds those that are small, and what stands in for the others."""
         dropped = patch.dropped if patch else set()
         gone = patch.dropped_inputs if patch else set()
         inputs = (*source.input, *patch.inputs) if patch else source.input
@@ -111,7 +111,7 @@ class _Builder:
                 self._initializer(target, sparse.values.name, sparse.values.data_type, sparse.dims, main=main)
 
     def _small(self, tensor: TensorProto) -> TensorProto | None:
-        """The tensor with its elements if they are few, None if it has to be stood in for."""
+        """Returns the tensor with its elements if they are few, None if it has to be stood in for."""
         count = tensors.elements(tensor)
         if count >= SMALL:
             self.is_heavy |= count >= _MANY
@@ -131,7 +131,7 @@ class _Builder:
             target.node.extend(self._stand_in(name, dtype, dims))
 
     def _stand_in(self, name: str, dtype: int, dims: Iterable[int]) -> list[NodeProto]:
-        """Nodes in place of a large tensor; the last one makes the value."""
+        """Returns nodes in place of a large tensor; the last one makes the value."""
         if self.lifts:
             return [helper.make_node("Identity", [self.lift(dtype, dims)], [name])]
         return _filled(name, dtype, list(dims))
@@ -200,7 +200,7 @@ class _Builder:
 
 
 def _renamed(node: NodeProto) -> NodeProto:
-    """The node, in the default domain by its short name, the only one that inference and checker know."""
+    """Returns the node, in the default domain by its short name, the only one that inference and checker know."""
     if node.domain != "ai.onnx":
         return node
     copy = NodeProto()
@@ -238,12 +238,12 @@ def shield(graph: GraphProto) -> None:
 
 
 def typed(name: str, dtype: int, dims: Iterable[int]) -> ValueInfoProto:
-    """A value of a known tensor type."""
+    """Returns a value of a known tensor type."""
     return helper.make_tensor_value_info(name, dtype, list(dims))
 
 
 def _filled(output: str, dtype: int, dims: list[int]) -> list[NodeProto]:
-    """Nodes that make a tensor of zeros: 0 bytes of payload, and inference knows the type."""
+    """Returns nodes that make a tensor of zeros: 0 bytes of payload, and inference knows the type."""
     shape = helper.make_tensor("", TensorProto.INT64, [len(dims)], dims)
     names = [f"{output}.view.shape", f"{output}.view.zeros"]
     return [
@@ -254,7 +254,8 @@ def _filled(output: str, dtype: int, dims: list[int]) -> list[NodeProto]:
 
 
 def with_nodes(head: ModelProto, *nodes: bytes) -> bytes:
-    """A serialised model with more nodes than its message has: a graph that is given in several parts is one."""
+    """Returns a serialised model with more nodes than its message has: a graph that is given in several parts is
+    one."""
     parts = [head.SerializeToString()]
     for part in nodes:
         parts += (prefix(_GRAPH, len(part)), part)

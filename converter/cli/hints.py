@@ -54,7 +54,7 @@ def of_arguments(more: Sequence[str]) -> str:
 
 
 def _value(name: str, line: Sequence[str]) -> str:
-    """The value that an option has on the command line, behind a = or as the next word; "" if it has none."""
+    """Returns the value that an option has on the command line, behind a = or as the next word; "" if it has none."""
     for index, word in enumerate(line):
         if word.startswith(f"{name}="):
             return word.partition("=")[2]

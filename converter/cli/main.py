@@ -89,7 +89,7 @@ class _Command(click.Command):
 
 
 def _opset(text: str) -> tuple[str, int | str]:
-    """`14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
+    """Reads `14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
     domain, _, version = text.rpartition(":")
     if version != "latest" and not (version.isdecimal() and int(version) > 0):
         raise click.BadParameter(f"{text!r} is no opset; give a number, latest, or DOMAIN:NUMBER.")
@@ -269,7 +269,7 @@ def main(
 
 
 def _check_usage(given: dict[str, Any], *, described: bool) -> None:
-    """UsageError for options that contradict each other. `described` says that MODEL is not to be converted."""
+    """Raises UsageError for options that contradict each other. `described` says that MODEL is not to be converted."""
     saves = given["external_name"] is not None
     runtimes = given["runtimes"]
     without = ("output", "in_place", "check", "embed", "force", "no_clobber")
@@ -292,14 +292,14 @@ def _check_usage(given: dict[str, Any], *, described: bool) -> None:
 
 
 def _prepare(*streams: IO[str]) -> None:
-    """A file name need not be text, nor a terminal speak UTF-8."""
+    """Prepares the streams: a file name need not be text, nor a terminal speak UTF-8."""
     for stream in streams:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
 
 def _list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
-    """Print what is known of all runtimes, or of one; give the exit code."""
+    """Prints what is known of all runtimes, or of one; returns the exit code."""
     from onnx_convert.target import runtimes
 
     try:
@@ -314,7 +314,7 @@ def _list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
 
 
 def _tell(operator: str | None, *, as_json: bool, debug: bool) -> int:
-    """Print what is known of an operator, or of all of them if none is named; give the exit code."""
+    """Prints what is known of an operator, or of all of them if none is named; returns the exit code."""
     try:
         from onnx_convert.cli import operator_tables
         from onnx_convert.reference import operators
@@ -337,7 +337,7 @@ def _describe(told: Description, *, as_json: bool, quiet: bool, verbose: bool) -
 
 
 def _target(to: Sequence[tuple[str, int | str]]) -> dict[str, int | str] | None:
-    """The opsets by domain, as the API takes them; None if only the IR version is to change."""
+    """Returns the opsets by domain, as the API takes them; None if only the IR version is to change."""
     target = dict(to)
     if len(target) < len(to):
         raise UsageError("--to names a domain twice")
@@ -356,7 +356,8 @@ def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: boo
 
 @contextlib.contextmanager
 def _progress(*, shown: bool) -> Iterator[Progress | None]:
-    """What to tell the progress of a copy, which is drawn once it has taken a while; None if it is not to be shown."""
+    """Yields what to tell the progress of a copy, which is drawn once it has taken a while; None if it is not to be
+    shown."""
     with contextlib.ExitStack() as stack:
         started = time.monotonic()
         draw: Progress | None = None
@@ -382,7 +383,7 @@ def _bar(stack: contextlib.ExitStack) -> Progress:
 
 
 def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, verbose: bool) -> int:
-    """Print every refusal and the way out; give the exit code."""
+    """Prints every refusal and the way out; returns the exit code."""
     if as_json:
         refusals = [refusal._asdict() for refusal in error.refusals]
         _print_json("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
@@ -400,7 +401,7 @@ def _refused(error: RefusedError, model: str, *, as_json: bool, quiet: bool, ver
 
 
 def _failed(error: Exception, *, as_json: bool, debug: bool) -> int:
-    """Print an error as one line; give the exit code."""
+    """Prints an error as one line; returns the exit code."""
     if debug:
         traceback.print_exception(error)
     if isinstance(error, OSError):
@@ -426,12 +427,12 @@ def _error(text: str) -> None:
 
 
 def _no_color() -> bool:
-    """See no-color.org."""
+    """Returns whether NO_COLOR is set, see no-color.org."""
     return bool(os.environ.get("NO_COLOR"))
 
 
 def _show(parts: list[tables.Table | str], stream: IO[str]) -> None:
-    """Print with rich on a terminal, and as plain text anywhere else."""
+    """Prints with rich on a terminal, and as plain text anywhere else."""
     if stream.isatty():
         from rich.console import Console
 

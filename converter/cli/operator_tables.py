@@ -24,12 +24,13 @@ _LEGEND: Final = (
 
 
 def tables(told: Explanation | Coverage) -> list[Table | str]:
-    """What is told of an operator, or of all of them."""
+    """Returns what is told of an operator, or of all of them."""
     return _explanation(told) if isinstance(told, Explanation) else _coverage(told)
 
 
 def _explanation(told: Explanation) -> list[Table | str]:
-    """An operator: where it begins, then each boundary with what changed and what is done."""
+    """Returns the explanation of an operator: where it begins, then each boundary with what changed and what is
+    done."""
     name = operator_at(told.domain, told.operator, 0)
     since = f"{name} exists from opset {told.since} of {told.domain} on." if told.since else f"{name}, not of onnx."
     parts: list[Table | str] = [since if told.boundaries else f"{since} It has not changed: no boundary to cross."]
@@ -50,7 +51,7 @@ def _rows(boundary: Boundary) -> Iterator[tuple[str, str]]:
 
 
 def _way(way: Way) -> Iterator[str]:
-    """What becomes of a node, then what the rewrite promises, asks for and refuses."""
+    """Yields what becomes of a node, then what the rewrite promises, asks for and refuses."""
     if way.decision == ADAPTED:
         yield f"{way.rewrite.replace('_', ' ')}: {way.text}"
     elif way.decision == COMPATIBLE:
@@ -73,7 +74,7 @@ def _way(way: Way) -> Iterator[str]:
 
 
 def _coverage(coverage: Coverage) -> list[Table | str]:
-    """All operators that have a boundary, a line each, and the totals."""
+    """Returns all operators that have a boundary, a line each, and the totals."""
     rows: list[tuple[str, ...]] = [
         (operator_at(one.domain, one.operator, 0), marks(one.crossings)) for one in coverage.operators
     ]
@@ -82,7 +83,7 @@ def _coverage(coverage: Coverage) -> list[Table | str]:
 
 
 def marks(crossings: tuple[tuple[int, str | None, str], ...]) -> str:
-    """The boundaries of an operator in short: `11=~ 13~~`."""
+    """Returns the boundaries of an operator in short: `11=~ 13~~`."""
     return " ".join(f"{opset}{_MARKS[up]}{_MARKS[down]}" for opset, up, down in crossings)
 
 
@@ -95,7 +96,8 @@ def _totals(coverage: Coverage) -> Table:
 
 
 def coverage_markdown(coverage: Coverage) -> str:
-    """The coverage for the README: the totals, what is refused or undecided, and folded away, every operator."""
+    """Returns the coverage for the README: the totals, what is refused or undecided, and folded away, every
+    operator."""
     totals = _totals(coverage)
     newest = ", ".join(f"{domain} {opset}" for domain, opset in coverage.newest.items() if opset > 1)
     lines = [
@@ -120,7 +122,7 @@ def coverage_markdown(coverage: Coverage) -> str:
 
 
 def _listed(coverage: Coverage, decision: str) -> str:
-    """The crossings with a decision: `StringConcat@20 down`; one that goes both ways is named twice."""
+    """Returns the crossings with a decision: `StringConcat@20 down`; one that goes both ways is named twice."""
     found = [
         f"{operator_at(one.domain, one.operator, opset)} {direction}"
         for one in coverage.operators

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a result goes, and which files it may replace."""
+"""Decides where a result goes, and which files it may replace."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ STREAM: Final = "-"
 
 
 def destination(model: str, output: str | None, opset: int) -> str:
-    """Where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
+    """Returns where the result goes: the file asked for, or `model.opset14.onnx` in that folder or beside the input."""
     if output == STREAM:
         return STREAM
     source = Path("model.onnx" if model == STREAM else model)
@@ -34,7 +34,7 @@ def destination(model: str, output: str | None, opset: int) -> str:
 
 
 def protect(path: str, *, force: bool, no_clobber: bool) -> None:
-    """UsageError if a file is there that must not be replaced: only an ONNX model may be, unless forced."""
+    """Raises UsageError if a file is there that must not be replaced: only an ONNX model may be, unless forced."""
     from onnx_convert.storage.source import is_model
 
     if path == STREAM or force or not Path(path).is_file():
@@ -47,7 +47,7 @@ def protect(path: str, *, force: bool, no_clobber: bool) -> None:
 
 @contextlib.contextmanager
 def elsewhere(*, named: bool) -> Iterator[None]:
-    """An error of writing says how to write elsewhere, unless the place was `named`."""
+    """Makes an error of writing say how to write elsewhere, unless the place was `named`."""
     try:
         yield
     except OSError as error:

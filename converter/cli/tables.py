@@ -45,7 +45,8 @@ class Table(NamedTuple):
 
 
 def report_tables(report: Report, *, verbose: bool = False) -> list[Table | str]:
-    """What was done, or would be: the model before and after, what nodes became, and what deserves attention."""
+    """Returns what was done, or would be: the model before and after, what nodes became, and what deserves
+    attention."""
     head = [_head(report, verbose)] if report.changed else []
     details = Table((), list(_details(report, verbose)))
     parts = [details, _changes(report, verbose), *([_rewrites(report.steps)] if verbose else [])]
@@ -53,7 +54,7 @@ def report_tables(report: Report, *, verbose: bool = False) -> list[Table | str]
 
 
 def outcome(report: Report, name: str, *, checked: bool) -> str:
-    """The last line: what became of it."""
+    """Returns the last line: what became of it."""
     opsets = opsets_text(report.opsets_after)
     where = "stdout" if report.destination == "-" else report.destination
     if report.changed and checked:
@@ -68,13 +69,14 @@ def outcome(report: Report, name: str, *, checked: bool) -> str:
 
 
 def remarks(report: Report, *, verbose: bool = False) -> list[Table]:
-    """What deserves attention in a report, each remark under its label; no table if nothing does."""
+    """Returns what deserves attention in a report, each remark under its label; no table if nothing does."""
     rows: list[tuple[str, ...]] = [*_remarks(report, verbose)]
     return [Table((), rows)] if rows else []
 
 
 def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Table:
-    """Every refusal, equal ones as one row with their number and the first few node names (verbose: all of them)."""
+    """Returns every refusal, equal ones as one row with their number and the first few node names (verbose: all of
+    them)."""
     groups: dict[tuple[str, str, str], list[str]] = {}
     for refusal in refusals:
         key = (operator_at(refusal.domain, refusal.operator, refusal.boundary), refusal.reason, refusal.remedy)
@@ -92,7 +94,7 @@ def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Tabl
 
 
 def description_tables(told: Description, *, verbose: bool = False) -> list[Table]:
-    """What a model is, what is in it, where it can go, and what stands in the way beyond."""
+    """Returns what a model is, what is in it, where it can go, and what stands in the way beyond."""
     tables = [Table((), list(_described(told, verbose)))]
     for opset, refusals in ((told.lowest - 1, told.below), (told.highest + 1, told.above)):
         if refusals:
@@ -102,7 +104,7 @@ def description_tables(told: Description, *, verbose: bool = False) -> list[Tabl
 
 
 def runtime_tables(rows: Iterable[Runtime]) -> list[Table]:
-    """What each runtime loads, and how that is known; then the other names that they have."""
+    """Returns what each runtime loads, and how that is known; then the other names that they have."""
     header = ("Runtime", "Opset", "IR", "ai.onnx.ml", "Certainty", "Source")
     cells: list[tuple[str, ...]] = []
     names: dict[str, str] = {}
@@ -117,20 +119,20 @@ def runtime_tables(rows: Iterable[Runtime]) -> list[Table]:
 
 
 def opsets_text(opsets: dict[str, int]) -> str:
-    """Opsets for people: `opset 14, ai.onnx.ml 3`."""
+    """Returns opsets for people: `opset 14, ai.onnx.ml 3`."""
     default = opsets.get("ai.onnx")
     rest = [f"{domain} {version}" for domain, version in opsets.items() if domain != "ai.onnx"]
     return ", ".join([*([f"opset {default}"] if default else []), *rest])
 
 
 def operator_at(domain: str, operator: str, boundary: int) -> str:
-    """An operator at a boundary, as the documentation writes it: Softmax@13, ai.onnx.ml.TreeEnsemble@5."""
+    """Returns an operator at a boundary, as the documentation writes it: Softmax@13, ai.onnx.ml.TreeEnsemble@5."""
     name = operator if domain in ("", "ai.onnx") else f"{domain}.{operator}"
     return f"{name}@{boundary}" if boundary else name
 
 
 def printable(text: str) -> str:
-    """A text of the model's in one line that does nothing to a terminal."""
+    """Returns a text of the model's in one line that does nothing to a terminal."""
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
@@ -139,12 +141,12 @@ def _lines(cell: str) -> list[str]:
 
 
 def plain(parts: Iterable[Table | str]) -> str:
-    """The parts as text of unlimited width, an empty line between them."""
+    """Returns the parts as text of unlimited width, an empty line between them."""
     return "\n\n".join(printable(part) if isinstance(part, str) else "\n".join(_aligned(part)) for part in parts)
 
 
 def rich(parts: Iterable[Table | str]) -> RenderableType:
-    """The parts for a rich console, which wraps the last column of a table to the width of the terminal."""
+    """Returns the parts for a rich console, which wraps the last column of a table to the width of the terminal."""
     from rich.console import Group
     from rich.text import Text
 
@@ -157,7 +159,7 @@ def rich(parts: Iterable[Table | str]) -> RenderableType:
 
 
 def _head(report: Report, verbose: bool) -> str:
-    """The model and its stamps in one line: `net.onnx   opset 19 -> 12   IR version 9 -> 7   for rknn-toolkit2`."""
+    """Returns the model and its stamps in one line: `net.onnx opset 19 -> 12 IR version 9 -> 7 for rknn-toolkit2`."""
     source = "stdin" if report.source == "<stdin>" else report.source
     told = [source + (f" ({size_text(report.source_bytes)})" if verbose and report.source_bytes else "")]
     for domain in [*report.opsets_before, *(set(report.opsets_after) - set(report.opsets_before))]:
@@ -172,7 +174,7 @@ def _head(report: Report, verbose: bool) -> str:
 
 
 def _details(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
-    """What is different besides nodes, and where external data are."""
+    """Yields what is different besides nodes, and where external data are."""
     if report.inlined:
         yield "inlined", ", ".join(_few(report.inlined, verbose))
     if report.inputs_added:
@@ -186,7 +188,7 @@ def _details(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
 
 
 def _changes(report: Report, verbose: bool) -> Table:
-    """One row for nodes of one operator that became the same; verbose, with all their names."""
+    """Returns one row for nodes of one operator that became the same; verbose, with all their names."""
     counts: dict[tuple[str, str, str], list[str]] = {}
     for change in report.changes:
         became = _series(change.became) if change.became else "(gone, nothing uses it)"
@@ -211,13 +213,13 @@ def _changes(report: Report, verbose: bool) -> Table:
 
 
 def _series(names: Sequence[str]) -> str:
-    """Operators in order; of many the first few, and how many nodes follow."""
+    """Returns operators in order; of many the first few, and how many nodes follow."""
     shown = names if len(names) <= _LONG else [*names[: _LONG - 1], f"and {len(names) - _LONG + 1} more nodes"]
     return ", ".join(shown)
 
 
 def _rewrites(steps: Counter[Step]) -> Table:
-    """One row for each kind of rewrite that took part: the operator at its boundary, how, and its promise."""
+    """Returns one row for each kind of rewrite that took part: the operator at its boundary, how, and its promise."""
     rows: list[tuple[str, ...]] = [
         (operator_at(step.domain, step.operator, step.boundary), str(count), step.direction,
          step.rewrite.replace("_", " "), step.form)
@@ -271,7 +273,7 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
 
 
 def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
-    """One line for each runtime: its versions from the first to the last, and whether that is uncertain."""
+    """Yields one line for each runtime: its versions from the first to the last, and whether that is uncertain."""
     groups: dict[str, list[Runtime]] = {}
     for row in rows:
         groups.setdefault(row.name, []).append(row)
@@ -282,7 +284,7 @@ def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
 
 
 def _taught(told: Description) -> Iterator[str]:
-    """One line for each runtime that lacks operators of the model."""
+    """Yields one line for each runtime that lacks operators of the model."""
     groups: dict[tuple[str, ...], list[Runtime]] = {}
     for row in told.taught:
         groups.setdefault(tuple(row.lacks(told.foreign)), []).append(row)
@@ -292,14 +294,14 @@ def _taught(told: Description) -> Iterator[str]:
 
 
 def _counted(counts: Mapping[str, int], limit: int) -> str:
-    """The most frequent names with their numbers."""
+    """Returns the most frequent names with their numbers."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{name} {count}" for name, count in ranked[:limit]]
     return ", ".join([*shown, *([f"and {len(ranked) - limit} more"] if len(ranked) > limit else [])])
 
 
 def size_text(count: float) -> str:
-    """Bytes for people, in powers of ten."""
+    """Returns bytes for people, in powers of ten."""
     for unit in ("bytes", "kB", "MB"):
         if count < 1000:
             return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
@@ -312,7 +314,7 @@ def _change(before: object, after: object) -> str:
 
 
 def _few(names: Sequence[str], verbose: bool = False, of: int = _FEW) -> list[str]:
-    """The names, or the first few and how many there are more."""
+    """Returns the names, or the first few and how many there are more."""
     return [*names] if verbose or len(names) <= of + 1 else [*names[:of], f"and {len(names) - of} more"]
 
 

@@ -33,7 +33,7 @@ _VALUES: Final[dict[int, Callable[[AttributeProto], Any]]] = {
 
 
 def attribute_value(attribute: AttributeProto) -> Any:
-    """What an attribute holds, as a Python value; strings are decoded, messages returned as they are."""
+    """Returns what an attribute holds, as a Python value; strings are decoded, messages returned as they are."""
     kind = attribute.type or _untyped(attribute)
     return _VALUES[kind](attribute)
 
@@ -44,7 +44,7 @@ def given(node: NodeProto) -> dict[str, Any]:
 
 
 def _untyped(attribute: AttributeProto) -> int:
-    """The type of an attribute written before IR version 2, when the populated field told it."""
+    """Returns the type of an attribute written before IR version 2, when the populated field told it."""
     fields = {field.name for field, _ in attribute.ListFields()} - {"name", "doc_string"}
     by_field = {"f": "FLOAT", "i": "INT", "s": "STRING", "t": "TENSOR", "g": "GRAPH"}
     kind = next((by_field.get(name, name.upper()) for name in fields), "INTS")
@@ -103,7 +103,7 @@ _KINDS: Final[tuple[tuple[type | tuple[type, ...], int], ...]] = (
 
 
 def attribute(name: str, value: Any, kind: int | None) -> AttributeProto:
-    """An attribute of a given AttributeProto.AttributeType, or of the one that the value suggests."""
+    """Returns an attribute of a given AttributeProto.AttributeType, or of the one that the value suggests."""
     if isinstance(value, AttributeProto):
         copy = AttributeProto()
         copy.CopyFrom(value)

@@ -19,17 +19,18 @@ FunctionKey = tuple[str, str, str]  # domain, name, overload
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """What identifies a model-local function: domain, name and overload (older onnx has no overload)."""
+    """Returns what identifies a model-local function: domain, name and overload (older onnx has no overload)."""
     return opsets.canonical_domain(function.domain), function.name, getattr(function, "overload", "")
 
 
 def key_of(node: NodeProto) -> FunctionKey:
-    """The key of the function that a node would call."""
+    """Returns the key of the function that a node would call."""
     return opsets.canonical_domain(node.domain), node.op_type, getattr(node, "overload", "")
 
 
 def callees_first(functions: Mapping[FunctionKey, FunctionProto]) -> list[FunctionKey]:
-    """The functions in an order in which each comes after those that it calls; InvalidModelError for a recursion."""
+    """Returns the functions in an order in which each comes after those that it calls; InvalidModelError for a
+    recursion."""
     order: dict[FunctionKey, None] = {}
     entered: set[FunctionKey] = set()
     calls = {key: _callees(function, functions) for key, function in functions.items()}

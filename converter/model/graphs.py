@@ -23,7 +23,7 @@ _OWN_NUMBERS: Final = frozenset(NodeProto.DESCRIPTOR.fields_by_name[field].numbe
 
 
 def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:
-    """The graphs that a node holds: the index of the attribute, the place in it, the graph."""
+    """Yields the graphs that a node holds: the index of the attribute, the place in it, the graph."""
     for index, attribute in enumerate(node.attribute):
         if attribute.type == AttributeProto.GRAPH:
             yield index, 0, attribute.g
@@ -33,12 +33,13 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[int, int, GraphProto]]:
 
 
 def name_of(node: NodeProto) -> str:
-    """How people find a node: by its name, or the name of its first output."""
+    """Returns how people find a node: by its name, or the name of its first output."""
     return node.name or next((name for name in node.output if name), "")
 
 
 def own_of(node: NodeProto) -> bytes:
-    """What is the node's own, whatever its operator, as fields: name, doc string and metadata, byte for byte."""
+    """Returns what is the node's own, whatever its operator, as fields: name, doc string and metadata, byte for
+    byte."""
     data = node.SerializeToString()
     fields = records(Memory(data), 0, len(data))
     return b"".join(data[start:end] for tag, start, _, end in fields if tag >> 3 in _OWN_NUMBERS)
@@ -51,7 +52,7 @@ def copy_own(node: NodeProto, other: NodeProto) -> None:
 
 
 def used_names(node: NodeProto) -> set[str]:
-    """The inputs of a node, and what its subgraphs capture from outside."""
+    """Returns the inputs of a node, and what its subgraphs capture from outside."""
     used = set(node.input)
     used.discard("")
     if not opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain)):
@@ -64,7 +65,7 @@ def used_names(node: NodeProto) -> set[str]:
 
 
 def captured(graph: GraphProto) -> set[str]:
-    """The names that a subgraph uses from the graphs around it."""
+    """Returns the names that a subgraph uses from the graphs around it."""
     inside = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
     inside |= {tensor.values.name for tensor in graph.sparse_initializer}
     used: set[str] = set()
@@ -75,7 +76,7 @@ def captured(graph: GraphProto) -> set[str]:
 
 
 def names_in_use(model: ModelProto) -> set[str]:
-    """Every name that a node or a graph output uses."""
+    """Returns every name that a node or a graph output uses."""
     names: set[str] = set()
     bodies: list[GraphProto | FunctionProto] = [model.graph, *model.functions]
     for training in model.training_info:

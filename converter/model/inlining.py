@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def expand(function: FunctionProto, call: NodeProto, names: Names) -> Iterator[tuple[NodeProto, int]]:
-    """The nodes of a function's body, with the opset of each: inputs, outputs and attributes are those of the call,
-    the other names are fresh. An output that the body hands through from an input becomes an Identity."""
+    """Yields the nodes of a function's body, with the opset of each: inputs, outputs and attributes are those of the
+    call, the other names are fresh. An output that the body hands through from an input becomes an Identity."""
     imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}
     prefix = call.name or next((name for name in call.output if name), function.name)
     attributes = {attribute.name: attribute for attribute in function.attribute_proto}
@@ -74,7 +74,7 @@ class _Renaming:
                 self.define(name)
 
     def node(self, source: NodeProto) -> NodeProto:
-        """A copy of a node of the body with the names and attributes of the call."""
+        """Returns a copy of a node of the body with the names and attributes of the call."""
         new = NodeProto()
         new.CopyFrom(source)
         if new.name:
@@ -94,7 +94,7 @@ class _Renaming:
         return new
 
     def _resolve(self, attribute: AttributeProto) -> AttributeProto | None:
-        """What an attribute stands for at this call; None if it refers to one that the call leaves out."""
+        """Returns what an attribute stands for at this call; None if it refers to one that the call leaves out."""
         if not attribute.ref_attr_name:
             return attribute
         given = self.attributes.get(attribute.ref_attr_name)

@@ -19,7 +19,7 @@ class Names:
         self._numbers: dict[str, int] = {}  # the last one that was tried, by the name that was wanted
 
     def fresh(self, wanted: str) -> str:
-        """`wanted`, or `wanted_1`, `wanted_2` ... if it is taken."""
+        """Returns `wanted`, or `wanted_1`, `wanted_2` ... if it is taken."""
         name, number = wanted, self._numbers.get(wanted, 0)
         while name in self._taken or name in self._new:
             number += 1
@@ -30,7 +30,7 @@ class Names:
         return name
 
     def all_fresh(self, wanted: list[str]) -> list[str]:
-        """The same for several names at once."""
+        """Returns the same for several names at once."""
         if self._taken.isdisjoint(wanted) and self._new.isdisjoint(wanted) and len(set(wanted)) == len(wanted):
             self._new.update(wanted)
             return wanted

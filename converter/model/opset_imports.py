@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which opsets a model and its functions import."""
+"""The opsets that a model and its functions import."""
 
 from __future__ import annotations
 

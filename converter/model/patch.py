@@ -45,7 +45,7 @@ class Rewrite(NamedTuple):
 
 @dataclass(slots=True)
 class GraphPatch:
-    """What changes in one graph or function body.
+    """The changes in one graph or function body.
 
     `nodes` is the new node list. `children` are the patches of the subgraphs of nodes that stay (a new node brings its
     subgraphs converted). `constants` are new initializers; `inputs` new graph inputs; `dropped` names of initializers
@@ -93,7 +93,7 @@ class GraphPatch:
 
 @dataclass
 class ModelPatch:
-    """What changes in a model: its graphs, the functions that stay, and its stamps."""
+    """The changes in a model: its graphs, the functions that stay, and its stamps."""
 
     graph: GraphPatch
     functions: list[GraphPatch] = field(default_factory=list)

@@ -40,7 +40,7 @@ class SourceModel:
 
     @cached_property
     def index(self) -> ModelIndex:
-        """What the model consists of, found by one walk over all nodes."""
+        """The contents of the model, found by one walk over all nodes."""
         return examine(self.proto, self.name, self.payload)
 
     @cached_property
@@ -55,7 +55,7 @@ class SourceModel:
 
     @cached_property
     def foreign(self) -> dict[str, Counter[str]]:
-        """How many nodes there are of each operator, by domain, of the domains that are neither of ONNX nor of the
+        """The number of nodes of each operator, by domain, of the domains that are neither of ONNX nor of the
         model's own functions."""
         own = {key[:2] for key in self.functions}
         operators = {(opsets.canonical_domain(domain), operator) for domain, operator in self.index.operators}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def elements_of(tensor: TensorProto) -> numpy.ndarray[Any, Any]:
-    """The elements of a tensor that holds them. InvalidModelError if they are not what dtype and dimensions demand."""
+    """Returns the elements of a tensor that holds them. InvalidModelError if they are not what dtype and dimensions
+    demand."""
     try:
         return numpy_helper.to_array(tensor)
     except (ValueError, TypeError) as error:
@@ -32,12 +33,13 @@ _ATTRIBUTE_DTYPES: Final = {
 
 
 def elements(tensor: TensorProto) -> int:
-    """How many elements a tensor has, from its dimensions alone."""
+    """Returns how many elements a tensor has, from its dimensions alone."""
     return math.prod(tensor.dims)
 
 
 def tensor_of(node: NodeProto) -> TensorProto | None:
-    """The tensor that a Constant node stands for, None where only a function's caller or a sparse value knows it."""
+    """Returns the tensor that a Constant node stands for, None where only a function's caller or a sparse value knows
+    it."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             return None

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ModelIndex:
-    """What a model consists of, subgraphs, functions and training information included: its nodes, counted; the
+    """The contents of a model, subgraphs, functions and training information included: its nodes, counted; the
     operators that they are of, by domain as it is type_str and name; every name of a node or value; its graphs; the
     chunks of the main graph."""
 
@@ -123,7 +123,7 @@ def _imports(holder: ModelProto | FunctionProto) -> set[str]:
 
 
 def _given(body: Body) -> list[str]:
-    """The names that a body starts with: inputs and initializers, each once."""
+    """Returns the names that a body starts with: inputs and initializers, each once."""
     if not isinstance(body, GraphProto):
         return list(body.input)
     names = [value.name for value in body.input]
@@ -136,7 +136,7 @@ def _given(body: Body) -> list[str]:
 def _body(  # noqa: PLR0915 - one walk over all nodes
     body: Body, outer: tuple[set[str], ...], imports: set[str], model_index: ModelIndex, where: str, path: str
 ) -> set[str]:
-    """The names that a body makes."""
+    """Returns the names that a body makes."""
     given = _given(body)
     seen = set(given)
     if len(seen) != len(given):

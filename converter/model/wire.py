@@ -37,16 +37,17 @@ class Source(Protocol):
     size: int
 
     def window(self, position: int) -> tuple[bytes, int]:
-        """Some bytes and the position of their first: at least HEADER bytes from `position`, or all up to the end."""
+        """Returns some bytes and the position of their first: at least HEADER bytes from `position`, or all up to the
+        end."""
 
     def read(self, start: int, stop: int) -> bytes:
-        """Exactly these bytes."""
+        """Returns exactly these bytes."""
 
     def fileno(self) -> int | None:
-        """What the kernel can copy from, at the same positions."""
+        """Returns what the kernel can copy from, at the same positions."""
 
     def opened(self) -> AbstractContextManager[Source]:
-        """The same bytes, held open for a long reading."""
+        """Returns the same bytes, held open for a long reading."""
 
 
 class Memory:
@@ -94,7 +95,7 @@ def joined(pieces: Iterable[Piece]) -> bytes:
 
 @lru_cache(maxsize=4096)
 def varint(number: int) -> bytes:
-    """The number (not negative) in groups of seven bits, the lowest first."""
+    """Returns the number (not negative) in groups of seven bits, the lowest first."""
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)
@@ -105,18 +106,18 @@ def varint(number: int) -> bytes:
 
 @lru_cache(maxsize=4096)
 def prefix(tag: int, size: int) -> bytes:
-    """What stands before a field of so many bytes."""
+    """Returns what stands before a field of so many bytes."""
     return varint(tag) + varint(size)
 
 
 def text_value(text: str) -> bytes:
-    """A text as it stands behind its tag."""
+    """Returns a text as it stands behind its tag."""
     data = text.encode()
     return varint(len(data)) + data
 
 
 def read_varint(buffer: bytes, index: int) -> tuple[int, int]:
-    """The number at `index` and the index behind it; IndexError where the buffer ends first."""
+    """Returns the number at `index` and the index behind it; IndexError where the buffer ends first."""
     number = 0
     for shift in range(0, 70, 7):
         byte = buffer[index]
@@ -128,7 +129,7 @@ def read_varint(buffer: bytes, index: int) -> tuple[int, int]:
 
 
 def records(source: Source, start: int, stop: int) -> Iterator[tuple[int, int, int, int]]:
-    """The fields of the message at [start, stop): tag, and where the field, its value and the next field begin.
+    """Yields the fields of the message at [start, stop): tag, and where the field, its value and the next field begin.
 
     WireError where this is no message. Values are not looked at; a window never outgrows a few headers' worth.
     """
@@ -216,7 +217,8 @@ def rewrite(
     kind: Kind = Kind.MODEL,
     trail: Trail = (),
 ) -> list[Piece] | None:
-    """The message at [start, stop) with some of its tensors changed, the lengths around them fixed; None: unchanged.
+    """Returns the message at [start, stop) with some of its tensors changed, the lengths around them fixed; None:
+    unchanged.
 
     `enter` says whether a message at these positions is worth a look, `edit` what a tensor there becomes (None: it
     stays). All that is not on the way to a changed tensor is kept byte for byte.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who calls which model-local function, and what all calls of one have in common."""
+"""The calls of each model-local function, and what all calls of one have in common."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Call(NamedTuple):
     facts: tuple[Facts, ...]
 
     def type_of(self, name: str) -> TypeProto | None:
-        """What is known of a value that the call can see."""
+        """Returns what is known of a value that the call can see."""
         return next((known for facts in self.facts if (known := facts.type_of(name)) is not None), None)
 
 
 def walk(body: GraphProto | FunctionProto, facts: tuple[Facts, ...] = ()) -> Iterator[Call]:
-    """Every node of a body and of the graphs nested in it."""
+    """Yields every node of a body and of the graphs nested in it."""
     for index, node in enumerate(body.node):
         yield Call(node, facts)
         if opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain)):
@@ -47,7 +47,7 @@ def find(
     main: Facts,
     facts_of: Callable[[FunctionKey], Facts],
 ) -> dict[FunctionKey, list[Call]]:
-    """Every call of each function, in the main graph and in other functions."""
+    """Returns every call of each function, in the main graph and in other functions."""
     sites: dict[FunctionKey, list[Call]] = {}
     bodies: list[tuple[GraphProto | FunctionProto, Facts]] = [(model.graph, main)]
     bodies += [(function, facts_of(key)) for key, function in functions.items()]
@@ -62,7 +62,7 @@ def find(
 
 
 def common_inputs(function: FunctionProto, sites: list[Call]) -> dict[str, TypeProto]:
-    """The type of each formal input, as far as all calls agree on it."""
+    """Returns the type of each formal input, as far as all calls agree on it."""
     found: dict[str, TypeProto] = {}
     for index, name in enumerate(function.input):
         actual = [call.type_of(call.node.input[index]) if index < len(call.node.input) else None for call in sites]
@@ -73,7 +73,8 @@ def common_inputs(function: FunctionProto, sites: list[Call]) -> dict[str, TypeP
 
 
 def _common(types: list[TypeProto | None]) -> TypeProto | None:
-    """What several types agree on: None if nothing, a tensor type without the dimensions that differ otherwise."""
+    """Returns what several types agree on: None if nothing, a tensor type without the dimensions that differ
+    otherwise."""
     if not types or any(kind is None for kind in types):
         return None
     first = types[0]

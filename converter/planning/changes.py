@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 class Changes(NamedTuple):
-    """What changes: kinds of nodes, the steps that changed nodes took, the nodes of steps that are not exact, how many
-    nodes of the source are different or gone, and how many stay as they are."""
+    """The changes of a conversion: kinds of nodes, the steps that changed nodes took, the nodes of steps that are not
+    exact, how many nodes of the source are different or gone, and how many stay as they are."""
 
     changes: list[Change]
     steps: Counter[Step]
@@ -80,13 +80,13 @@ def changes_of(source: SourceModel, plan: Plan) -> Changes:
 
 
 def _inlined(source: SourceModel, plan: Plan) -> int:
-    """The number of nodes in functions that go because they are expanded at their calls."""
+    """Returns the number of nodes in functions that go because they are expanded at their calls."""
     removed = plan.patch.removed_functions
     return sum(sum(1 for _ in every_node(f)) for f in source.proto.functions if function_key(f) in removed)
 
 
 def _outcome(rewrite: Rewrite, outcomes: dict[int, tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """The operators of the new nodes; None if there is one, equal to the source's.
+    """Returns the operators of the new nodes; None if there is one, equal to the source's.
 
     Replays of one rewrite share their tuple of steps, and what they write differs in names only: `outcomes` remembers
     it by identity, so that thousands of serialised nodes need not be parsed.
@@ -113,7 +113,7 @@ def _names(nodes: Iterable[NodeProto], operator: str) -> Iterable[str]:
 
 
 def _shallow(node: NodeProto) -> NodeProto:
-    """The node without its subgraphs, whose nodes are counted one by one."""
+    """Returns the node without its subgraphs, whose nodes are counted one by one."""
     graphs = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
     if not any(attribute.type in graphs for attribute in node.attribute):
         return node

@@ -190,7 +190,7 @@ class _Checking:
 def _changed(
     inferred: GraphProto, rewrites: Sequence[Rewrite], known: Mapping[str, bytes]
 ) -> Iterator[tuple[str, Rewrite, TypeProto, TypeProto | None]]:
-    """The outputs of rewritten nodes of which inference now finds something else, in the order of the nodes: who
+    """Yields the outputs of rewritten nodes of which inference now finds something else, in the order of the nodes: who
     rewrote the node, what was known, and what is found."""
     different: dict[str, TypeProto | None] = dict.fromkeys(known)
     for value in chain(inferred.value_info, inferred.output):  # what is found of an output counts
@@ -240,7 +240,7 @@ def judge(look: Callable[[], View], what: settling.Concern) -> tuple[list[str], 
 
 
 def _unlawful(serialised: bytes) -> list[str]:
-    """What the checker says."""
+    """Returns what the checker says."""
     try:
         onnx.checker.check_model(serialised)
     except Exception as error:  # C++ errors come as several unrelated types
@@ -256,7 +256,7 @@ def _settle(serialised: bytes, inferred: GraphProto | None) -> tuple[list[str], 
 
 
 def _same_as_before(finding: str, before: list[str]) -> bool:
-    """Findings are compared without numbers, since versions and counts appear in their texts."""
+    """Compares findings without numbers, since versions and counts appear in their texts."""
     plain = re.sub(r"\d+", "#", finding)
     return any(re.sub(r"\d+", "#", other) == plain for other in before)
 

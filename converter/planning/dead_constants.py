@@ -59,7 +59,7 @@ def sweep(roots: list[GraphPatch], orphaned: Iterable[str], *, overridable: bool
 
 
 def _define(patches: list[GraphPatch], *, overridable: bool) -> dict[str, Definition]:
-    """What makes each constant, in the graphs as they will be."""
+    """Returns what makes each constant, in the graphs as they will be."""
     found: dict[str, Definition] = {}
     for patch in patches:
         for node in patch.nodes:
@@ -74,7 +74,8 @@ def _define(patches: list[GraphPatch], *, overridable: bool) -> dict[str, Defini
 
 
 def _count(patches: list[GraphPatch]) -> Counter[str]:
-    """How often each name is used. Nodes that stay are counted with their subgraphs' patches, new ones as they are."""
+    """Returns how often each name is used. Nodes that stay are counted with their subgraphs' patches, new ones as they
+    are."""
     uses: Counter[str] = Counter()
     for patch in patches:
         staying = {id(child.graph) for child in patch.children}

@@ -36,7 +36,8 @@ class Findings(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What converting a model would do. Nothing is changed before `model.patch.apply` is given the patch.
+    """The account of what converting a model would do. Nothing is changed before `model.patch.apply` is given the
+    patch.
 
     `rewrites` tells who wrote which node, `known` what inference found in the source of the values that rewritten nodes
     made (serialised types by name; None if no rewrite had to ask), `operators` those of new nodes, by domain and name;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far a model can go: the opsets within its reach, each confirmed by planning, and what blocks the way beyond."""
+"""Tells how far a model can go: the opsets within its reach, each confirmed by planning, and what blocks the way
+beyond."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class Reach:
         return plan(self._source, resolve(self._source, request), request.options).refusals
 
     def nearest(self, aim: int, refusals: Sequence[Refusal]) -> int | None:
-        """The opset closest to a refused one that can be reached, None if there is none but the model's own.
+        """Returns the opset closest to a refused one that can be reached, None if there is none but the model's own.
 
         It is what the boundaries of the refusals suggest, or is found by halving where they suggest none.
         """
@@ -47,7 +48,7 @@ class Reach:
         return None
 
     def limit(self, aim: int) -> tuple[int, Sequence[Refusal]]:
-        """The opset furthest on the way to `aim` that can be reached, and what is refused one step beyond it.
+        """Returns the opset furthest on the way to `aim` that can be reached, and what is refused one step beyond it.
 
         What the refusals suggest is tried first, then the next opset beyond; halving is for refusals without boundary.
         """
@@ -70,7 +71,7 @@ class Reach:
         return good, refusals
 
     def _suggested(self, aim: int, refusals: Sequence[Refusal]) -> int | None:
-        """The nearest opset at which none of the refused boundaries is crossed; None if they do not tell."""
+        """Returns the nearest opset at which none of the refused boundaries is crossed; None if they do not tell."""
         boundaries = [refusal.boundary for refusal in refusals if refusal.domain == "ai.onnx"]
         if not boundaries or not all(boundaries):
             return None

@@ -88,12 +88,12 @@ class _Trials:
         return refusal._replace(remedy=remedy)
 
     def _advice(self, refusal: Refusal) -> str:
-        """What a refusal advises, without what the model has already; else the way around its boundary."""
+        """Returns what a refusal advises, without what the model has already; else the way around its boundary."""
         remedy = re.sub(_SHAPES, "", refusal.remedy) if self._fixed else refusal.remedy
         return remedy.replace(_HERE, way_around(refusal)) or way_around(refusal)
 
     def _with_true_opset(self, refusal: Refusal, advice: str) -> str:
-        """The advice with an opset, and options if it takes them, at which the node is not refused."""
+        """Returns the advice with an opset, and options if it takes them, at which the node is not refused."""
         go = _GO.search(advice)
         if go is None:
             return advice
@@ -106,7 +106,7 @@ class _Trials:
         return f"{before}{wanted}{', and ' if wanted else ''}go no {go[1]} than opset {opset}{rest}"
 
     def _nearest(self, refusal: Refusal, opset: int) -> tuple[int, Options] | None:
-        """The opset, from one on back to the model's, and the options with which the node is not refused."""
+        """Returns the opset, from one on back to the model's, and the options with which the node is not refused."""
         options = self._request.options
         down = refusal.direction == opsets.DOWN
         for _ in range(2 * _STEPS):
@@ -125,7 +125,7 @@ class _Trials:
         return None
 
     def _again(self, refusal: Refusal, opset: int, options: Options) -> Refusal | None:
-        """The refusal of the same node at another opset, or with other options."""
+        """Returns the refusal of the same node at another opset, or with other options."""
         key = opset, options
         if key not in self._found:
             request = self._request if opset == self._aim else self._request.at(opset)
@@ -137,7 +137,7 @@ class _Trials:
 
 
 def _options_text(before: Options, after: Options) -> str:
-    """The options that differ, as they are typed."""
+    """Returns the options that differ, as they are typed."""
     told = ["leave out --exact"] if before.exact and not after.exact else []
     told += [f"--types {after.types}"] if before.types != after.types else []
     told += ["--allow conditional"] if after.conditional and not before.conditional else []
@@ -146,7 +146,7 @@ def _options_text(before: Options, after: Options) -> str:
 
 
 def _has_fixed_inputs(source: SourceModel) -> bool:
-    """Whether no input of the model has a size that depends on the caller."""
+    """Returns whether no input of the model has a size that depends on the caller."""
     tensors = [value.type.tensor_type for value in source.proto.graph.input if value.type.HasField("tensor_type")]
     return all(t.HasField("shape") and all(dim.HasField("dim_value") for dim in t.shape.dim) for t in tensors)
 
@@ -156,7 +156,7 @@ def _is_same_node(one: Refusal, other: Refusal) -> bool:
 
 
 def way_around(refusal: Refusal) -> str:
-    """The nearest opset on this side of the boundary that a node cannot cross."""
+    """Returns the nearest opset on this side of the boundary that a node cannot cross."""
     if not refusal.boundary or refusal.domain not in ("ai.onnx", opsets.AI_ONNX_ML):
         return NONE
     of = "" if refusal.domain == "ai.onnx" else f" of {refusal.domain}"

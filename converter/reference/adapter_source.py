@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adapter says of itself in its source: the forms it may declare, the facts it may ask for, its refusals.
+"""Reads what an adapter says of itself in its source: the forms it may declare, the facts it may ask for, its refusals.
 
 An adapter declares a form when it runs, by the node that it meets. Its source, and that of the helpers it names, tells
 which declarations there are. What stands there may hold for some nodes only, so it is said as a possibility.
@@ -36,7 +36,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is written in an adapter. All is empty where there is no source."""
+    """The content of an adapter's source. All is empty where there is no source."""
 
     forms: tuple[Form, ...] = ()
     needs: tuple[str, ...] = ()  # "rank of X", "constant axes"
@@ -67,7 +67,8 @@ def read(function: Callable[..., object], schema: OpSchema | None) -> Found:
 
 
 def _sources(function: Callable[..., object]) -> Iterator[tuple[ast.FunctionDef, dict[str, Any]]]:
-    """The source of a function and of all that it leads to among its neighbours, each with the names that it sees."""
+    """Yields the source of a function and of all that it leads to among its neighbours, each with the names that it
+    sees."""
     own = function.__module__
     around = _OURS if own.startswith(_OURS) else own.partition(".")[0]
     pending: list[Any] = [function]
@@ -91,7 +92,7 @@ def _sources(function: Callable[..., object]) -> Iterator[tuple[ast.FunctionDef,
 
 
 def _named(tree: ast.AST, names: dict[str, Any]) -> Iterator[Any]:
-    """The functions and classes that a source names, also as members of a module."""
+    """Yields the functions and classes that a source names, also as members of a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             yield names.get(node.id)
@@ -102,7 +103,7 @@ def _named(tree: ast.AST, names: dict[str, Any]) -> Iterator[Any]:
 
 
 def _always_declares(tree: ast.FunctionDef) -> bool:
-    """Whether a function declares a form whatever the node is: in a line of its own, before it may return."""
+    """Returns whether a function declares a form whatever the node is: in a line of its own, before it may return."""
     for line in tree.body:
         call = line.value if isinstance(line, ast.Expr) else None
         called = call.func if isinstance(call, ast.Call) else None
@@ -114,7 +115,7 @@ def _always_declares(tree: ast.FunctionDef) -> bool:
 
 
 def _text(node: ast.expr, names: dict[str, Any]) -> str:
-    """A text as it is written, "..." for what is filled in; "" where it is made in another way."""
+    """Returns a text as it is written, "..." for what is filled in; "" where it is made in another way."""
     if isinstance(node, ast.Name) and isinstance(names.get(node.id), str):
         return str(names[node.id])
     if isinstance(node, ast.JoinedStr):
@@ -123,7 +124,7 @@ def _text(node: ast.expr, names: dict[str, Any]) -> str:
 
 
 def _input(node: ast.expr, schema: OpSchema | None) -> str:
-    """An input by its name in the schema, if the source says which one it is."""
+    """Returns an input by its name in the schema, if the source says which one it is."""
     if not isinstance(node, ast.Constant) or not isinstance(node.value, int):
         return "an input"
     inputs = schema.inputs if schema is not None else []

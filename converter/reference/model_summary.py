@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a file is: who made it, what is in it, how far it can go, and which runtimes load it as it is.
+"""Describes a file: who made it, what is in it, how far it can go, and which runtimes load it as it is.
 
 Goes through the graph once; no weight is read.
 """
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Description:
-    """What is in a model, nodes and weights of subgraphs and functions included; sizes are in bytes.
+    """The contents of a model, nodes and weights of subgraphs and functions included; sizes are in bytes.
 
     `lowest` and `highest` are the ai.onnx opsets within reach (0 without ai.onnx), `below` and `above` what is refused
     one opset further.
@@ -64,7 +64,7 @@ class Description:
     seconds: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """The description as plain data, fit for JSON."""
+        """Returns the description as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["below"] = [refusal._asdict() for refusal in self.below]
         plain["above"] = [refusal._asdict() for refusal in self.above]
@@ -156,7 +156,7 @@ def _weights(body: GraphProto | FunctionProto) -> Iterator[TensorProto]:
 
 
 def _dtype(kind: TypeProto) -> str:
-    """The dtype of the elements of a tensor, sparse tensor, sequence or optional; "" if it is not stated."""
+    """Returns the dtype of the elements of a tensor, sparse tensor, sequence or optional; "" if it is not stated."""
     which = kind.WhichOneof("value")
     if which in ("tensor_type", "sparse_tensor_type"):
         return _name(getattr(kind, which).elem_type)

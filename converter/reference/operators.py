@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of an operator, without a model: its boundaries, what changed there, and what is done about it.
+"""Tells what is known of an operator, without a model: its boundaries, what changed there, and what is done about it.
 
 Nothing is written for this purpose. What changed is the difference of two schemas, and the line of a family's docstring
 that begins with the opset; what is done is the table of decisions; what a rewrite promises, asks for and may refuse is
@@ -42,7 +42,7 @@ _ITEM: Final = re.compile(r"(\d+)(?: \(([^)]*)\))?")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """What becomes of a node that crosses a boundary in one direction.
+    """The fate of a node that crosses a boundary in one direction.
 
     `text` is what the rewrite does, why the node may stay, or why there is no way. `forms` is empty where it is not
     known, or where there is nothing to promise. `needs` and `refusals` concern some nodes only.
@@ -79,7 +79,7 @@ class Explanation:
     boundaries: tuple[Boundary, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The explanation as plain data, fit for JSON."""
+        """Returns the explanation as plain data, fit for JSON."""
         return asdict(self)
 
 
@@ -94,20 +94,20 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """What is decided for every operator of the installed onnx that has a boundary."""
+    """The decisions for every operator of the installed onnx that has a boundary."""
 
     newest: dict[str, int]  # by domain: the newest opset that is known
     operators: tuple[Covered, ...]
     unchanged: int  # operators that have been there from opset 1 on and never changed
 
     def count(self, direction: str) -> Counter[str]:
-        """How many crossings in one direction have each decision."""
+        """Returns how many crossings in one direction have each decision."""
         index = 1 if direction == UP else 2
         ways = (crossing[index] for covered in self.operators for crossing in covered.crossings)
         return Counter(str(way) for way in ways if way is not None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The coverage as plain data, fit for JSON."""
+        """Returns the coverage as plain data, fit for JSON."""
         totals = {direction: dict(self.count(direction)) for direction in (UP, DOWN)}
         return {**asdict(self), "totals": totals}
 
@@ -129,7 +129,7 @@ def explain(name: str) -> Explanation:
 
 
 def coverage() -> Coverage:
-    """The decisions for all operators of the installed onnx, by domain and name."""
+    """Returns the decisions for all operators of the installed onnx, by domain and name."""
     every = sorted({(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas_with_history()})
     covered = []
     for domain, operator in every:
@@ -150,7 +150,7 @@ def coverage() -> Coverage:
 
 
 def decided(decision: registry.Decision | None) -> str:
-    """The decision in one word."""
+    """Returns the decision in one word."""
     kinds = {Adapter: ADAPTED, Compatible: COMPATIBLE, Impossible: REFUSED}
     return kinds[type(decision)] if decision is not None else UNDECIDED
 
@@ -159,7 +159,8 @@ def decided(decision: registry.Decision | None) -> str:
 
 
 def _find(name: str) -> tuple[str, str, int]:
-    """Domain, operator and boundary (0: all of them) of a name. Without a domain, every domain of onnx is looked in."""
+    """Returns domain, operator and boundary (0: all of them) of a name. Without a domain, every domain of onnx is
+    looked in."""
     path, _, number = name.partition("@")
     if number and not number.isdecimal():
         raise UsageError(f"{number!r} is no opset: ask for an operator, or for a boundary as in Softmax@13")
@@ -178,7 +179,8 @@ def _find(name: str) -> tuple[str, str, int]:
 
 
 def _operators() -> set[tuple[str, str]]:
-    """Domain and name of every operator of the installed onnx, and of those that somebody registered adapters for."""
+    """Returns domain and name of every operator of the installed onnx, and of those that somebody registered adapters
+    for."""
     own = {(schema.domain, schema.name) for schema in onnx.defs.get_all_schemas_with_history()}
     return own | {key[:2] for key, _ in registry.decisions() if not opsets.is_known(key[0])}
 
@@ -215,7 +217,8 @@ def _way(operator: str, opset: int, direction: str, domain: str) -> Way:
 
 
 def _told(operator: str, opset: int, domain: str) -> Iterator[str]:
-    """What the modules of an operator's adapters say of a boundary in their docstrings, as far as it concerns it."""
+    """Yields what the modules of an operator's adapters say of a boundary in their docstrings, as far as it concerns
+    it."""
     modules = {
         decision.function.__module__: None
         for key, decision in registry.decisions()
@@ -233,8 +236,8 @@ def _told(operator: str, opset: int, domain: str) -> Iterator[str]:
 
 
 def _lines(doc: str) -> Iterator[tuple[list[tuple[int, set[str]]], str]]:
-    """The paragraphs of a docstring that begin with opsets: those, each with the operators it is restricted to, and the
-    text."""
+    """Yields the paragraphs of a docstring that begin with opsets: those, each with the operators it is restricted to,
+    and the text."""
     paragraphs: list[str] = []
     for line in doc.splitlines():
         for part in re.split(r"\s{3,}(?=\d+: )", line):
@@ -250,7 +253,8 @@ def _lines(doc: str) -> Iterator[tuple[list[tuple[int, set[str]]], str]]:
 
 
 def _concerning(text: str, operator: str) -> str:
-    """The clauses of a text that name an operator, or none. A clause that names none goes with the one before it."""
+    """Returns the clauses of a text that name an operator, or none. A clause that names none goes with the one before
+    it."""
     kept = []
     for sentence in re.split(r"(?<=[^.]\.) (?=\W*[A-Z])", " ".join(text.replace("\n- ", " ").split())):
         named: set[str] = set()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all graphs of one conversion share: the names that are taken, how tensors are read, what is used."""
+"""The state that all graphs of one conversion share: the names that are taken, how tensors are read, what is used."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What all scopes of one conversion share. `find_read` returns the names that the source uses."""
+    """The state that all scopes of one conversion share. `find_read` returns the names that the source uses."""
 
     def __init__(
         self,

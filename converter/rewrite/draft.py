@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class Draft(WrittenValues):
-    """What one rewrite writes. `surroundings` answer for all values that are not its own; `subject` are the inputs and
-    outputs of the node that is rewritten, about which they are asked even once the rewrite makes them anew."""
+    """The draft that one rewrite writes. `surroundings` answer for all values that are not its own; `subject` are the
+    inputs and outputs of the node that is rewritten, about which they are asked even once the rewrite makes them
+    anew."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Work:
-    """What came of one body, the main graph or a function, with everything nested in it."""
+    """The outcome for one body, the main graph or a function, with everything nested in it."""
 
     steps: list[Step] = field(default_factory=list)  # each as often as it was gone
     refusals: list[Refusal] = field(default_factory=list)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adapter writes with: `op.Reshape(x, shape, allowzero=0)` is a new node, and returns its value.
+"""The emitter, with which an adapter writes: `op.Reshape(x, shape, allowzero=0)` is a new node, and returns its value.
 
 What the adapter returns takes over the outputs of the node that it rewrites. `op.same(...)` is the node itself with
 something changed: it keeps name, doc string, metadata and whatever else the message holds; if an adapter does not call

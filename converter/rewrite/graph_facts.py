@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a graph knows of the values that it can see: its own, new ones, and those of the graphs around it.
+"""Facts that a graph has about the values that it can see: its own, new ones, and those of the graphs around it.
 
 Types come from one inference on a view of the source, made when the first question is asked, or follow from the nodes
 that earlier rewrites wrote.
@@ -152,7 +152,7 @@ class GraphFacts(WrittenValues):
 
     @property
     def _sources(self) -> dict[str, NodeProto | TensorProto | None]:
-        """What each name of this graph comes from: a node, an initializer, or (None) an input."""
+        """The origin of each name of this graph: a node, an initializer, or (None) an input."""
         if self._found_sources is None:
             sources: dict[str, NodeProto | TensorProto | None] = {}
             graph = self._graph

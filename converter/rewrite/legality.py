@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class Finding(NamedTuple):
-    """Why a node is not legal. `formal` and `type` are set if the type of an input or output is the matter, `since` is
-    the first opset at which the operator takes it."""
+    """The reason why a node is not legal. `formal` and `type` are set if the type of an input or output is the matter,
+    `since` is the first opset at which the operator takes it."""
 
     reason: str
     remedy: str = ""

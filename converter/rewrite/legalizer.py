@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Legalized(NamedTuple):
-    """What one node became."""
+    """The outcome for one node."""
 
     nodes: NewNodes
     steps: Sequence[Step] = ()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an adapter asks: the node that it carries, and what is known of the values around it.
+"""Answers what an adapter asks: about the node that it carries, and what is known of the values around it.
 
 Asking declares the need. `node.rank(0)` is an answer or a refusal with a remedy; `node.input(0).rank` is an answer or
 None, for an adapter that has a run-time form as well.
@@ -41,7 +41,7 @@ _FOLD: Final = "make it a constant (fold constants first), or choose an opset on
 
 
 def _graspable(number: Dim) -> Dim:
-    """A dimension as adapters see it: they count through axes, and one of millions counts as unknown."""
+    """Returns a dimension as adapters see it: they count through axes, and one of millions counts as unknown."""
     return None if isinstance(number, int) and number > LONGEST else number
 
 

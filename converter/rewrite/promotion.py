@@ -120,7 +120,7 @@ class Promotion:
 
     @property
     def remedy(self) -> str:
-        """What the user can say to get it."""
+        """The option that the user can give to get it."""
         through = self.name.removeprefix("cast through ")
         if self.form == EQUIVALENT:
             return f"--types cast-rounding computes it in {through}, up to rounding"

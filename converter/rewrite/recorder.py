@@ -37,7 +37,7 @@ def constant(facts: ValueFacts, name: str) -> Any:
 
 
 def foldable(facts: ValueFacts, name: str) -> Any:
-    """What are the elements of a value, at every run, if they are few?"""
+    """Returns the elements of a value, at every run, if they are few."""
     array = facts.foldable(name)
     return None if array is None else content_of(array)
 

@@ -231,5 +231,5 @@ def has_domain(domain: str) -> bool:
 
 
 def boundaries_of(domain: str) -> set[int]:
-    """The boundaries of a domain for which there is any entry."""
+    """Returns the boundaries of a domain for which there is any entry."""
     return {key[2] for key in _decisions if key[0] == domain}

@@ -34,8 +34,8 @@ _KEPT: Final = 8  # replays whose nodes differ in the answers alone
 
 
 class _Replay(NamedTuple):
-    """What a node of one kind becomes if it gets these answers. Places are those of names among its inputs and outputs;
-    the names of new constants and values are given by what they add to the name of the node."""
+    """The outcome for a node of one kind if it gets these answers. Places are those of names among its inputs and
+    outputs; the names of new constants and values are given by what they add to the name of the node."""
 
     answers: tuple[tuple[Question, int, Any], ...]
     template: NodeTemplate  # whose names are the constants, the new values, the new nodes
@@ -51,8 +51,8 @@ class _Replay(NamedTuple):
 
 
 class Followed(NamedTuple):
-    """What a node became: new nodes and the values that they make. `used` are the new constants that they use; None if
-    the nodes are not plain, and have to be looked into. `orphaned` are inputs that they do not use."""
+    """The outcome for a node: new nodes and the values that they make. `used` are the new constants that they use; None
+    if the nodes are not plain, and have to be looked into. `orphaned` are inputs that they do not use."""
 
     nodes: NewNodes
     values: list[str]
@@ -62,7 +62,7 @@ class Followed(NamedTuple):
 
 
 class Replays:
-    """What one conversion has learnt."""
+    """The replays that one conversion has learnt."""
 
     def __init__(self) -> None:
         self._by_kind: dict[tuple[int, Kind], list[_Replay]] = {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to every node of one operator that stands at one opset: found out once an operator."""
+"""Finds out what happens to every node of one operator that stands at one opset, once an operator."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Producer(NamedTuple):
 
 
 class ValueFacts(Protocol):
-    """What is known of the values that one graph can see, those of the graphs around it included."""
+    """The facts that are known of the values that one graph can see, those of the graphs around it included."""
 
     def type_of(self, name: str) -> TypeProto | None:
         """Returns everything known of a value's type, None if nothing is."""

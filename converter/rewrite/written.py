@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What follows from nodes that rewrites wrote: types of the values that they make, and constants among these.
+"""Infers what follows from nodes that rewrites wrote: types of the values that they make, and constants among these.
 
 Nothing is inferred before somebody asks, and then just the nodes asked about. A constant may be the outcome of a few
 nodes on constants, which are then run once.
@@ -77,7 +77,7 @@ class WrittenNodes:
 
     @property
     def _unopened(self) -> dict[str, _Batch]:
-        """Where the values are that nobody has asked about."""
+        """The places of the values that were not asked about."""
         while self._batches:
             batch = self._batches.pop()
             self._places.update(dict.fromkeys(batch.values, batch))

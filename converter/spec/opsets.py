@@ -41,13 +41,16 @@ def shown(domain: str) -> str:
 
 @lru_cache(maxsize=1)
 def _releases() -> tuple[tuple[int, int, int], ...]:
-    """(IR version, ai.onnx opset, ai.onnx.ml opset) of every ONNX release, oldest first."""
+    """Returns (IR version, ai.onnx opset, ai.onnx.ml opset) of every ONNX release, oldest first."""
     return tuple((row[1], row[2], row[3]) for row in onnx.helper.VERSION_TABLE)
 
 
 @lru_cache(maxsize=None)
 def _newest(domain: str) -> int:
-    """0 for a domain that the installed onnx does not define. Going through all schemas takes its time."""
+    """Returns the newest opset, 0 for a domain that the installed onnx does not define.
+
+    Going through all schemas takes its time.
+    """
     if domain == AI_ONNX:
         return int(onnx.defs.onnx_opset_version())
     if domain == AI_ONNX_ML:
@@ -56,18 +59,18 @@ def _newest(domain: str) -> int:
 
 
 def is_known(domain: str) -> bool:
-    """Whether the installed onnx defines operators of this domain."""
+    """Returns whether the installed onnx defines operators of this domain."""
     return _newest(domain) > 0
 
 
 def latest(domain: str = AI_ONNX) -> int:
-    """The newest opset of a domain that the installed onnx knows."""
+    """Returns the newest opset of a domain that the installed onnx knows."""
     return _newest(domain)
 
 
 @lru_cache(maxsize=None)
 def schema_at(operator: str, opset: int, domain: str = AI_ONNX) -> onnx.defs.OpSchema | None:
-    """The schema of an operator as it stands at an opset; None where the operator does not exist there."""
+    """Returns the schema of an operator as it stands at an opset; None where the operator does not exist there."""
     try:
         return onnx.defs.get_schema(operator, opset, domain)
     except onnx.defs.SchemaError:
@@ -76,7 +79,7 @@ def schema_at(operator: str, opset: int, domain: str = AI_ONNX) -> onnx.defs.OpS
 
 @lru_cache(maxsize=None)
 def history(operator: str, domain: str = AI_ONNX) -> tuple[int, ...]:
-    """Every opset at which the operator was introduced or changed, ascending; empty for an unknown operator."""
+    """Returns every opset at which the operator was introduced or changed, ascending; empty for an unknown operator."""
     versions: list[int] = []
     ceiling = latest(domain)
     while ceiling and (schema := schema_at(operator, ceiling, domain)) is not None:
@@ -86,7 +89,7 @@ def history(operator: str, domain: str = AI_ONNX) -> tuple[int, ...]:
 
 
 def crossings(operator: str, start: int, stop: int, domain: str = AI_ONNX) -> list[tuple[int, str]]:
-    """The boundaries of one operator between two opsets, in the order in which they are crossed.
+    """Returns the boundaries of one operator between two opsets, in the order in which they are crossed.
 
     >>> crossings("Softmax", 9, 14)
     [(11, 'up'), (13, 'up')]
@@ -98,29 +101,29 @@ def crossings(operator: str, start: int, stop: int, domain: str = AI_ONNX) -> li
 
 
 def ir_version_of(opset: int) -> int:
-    """The IR version of the first ONNX release that had this ai.onnx opset; opsets 1 to 8 have IR version 3."""
+    """Returns the IR version of the first ONNX release that had this ai.onnx opset; opsets 1 to 8 have IR version 3."""
     return min((ir for ir, release, _ in _releases() if release >= opset), default=_releases()[-1][0])
 
 
 def ml_opset_of(opset: int) -> int:
-    """The ai.onnx.ml opset of the first ONNX release that had this ai.onnx opset."""
+    """Returns the ai.onnx.ml opset of the first ONNX release that had this ai.onnx opset."""
     return next((ml for _, release, ml in _releases() if release >= opset), _releases()[-1][2])
 
 
 def opset_of_ml(ml_opset: int) -> int:
-    """The ai.onnx opset of the first ONNX release (from 1.4 on) that had this ai.onnx.ml opset."""
+    """Returns the ai.onnx opset of the first ONNX release (from 1.4 on) that had this ai.onnx.ml opset."""
     return max(9, next((release for _, release, ml in _releases() if ml >= ml_opset), latest()))
 
 
 @lru_cache(maxsize=1)
 def newest_ir_version() -> int:
-    """The newest IR version that the installed onnx can write."""
+    """Returns the newest IR version that the installed onnx can write."""
     return int(onnx.IR_VERSION)
 
 
 @lru_cache(maxsize=None)
 def may_hold_graphs(operator: str, domain: str = AI_ONNX) -> bool:
-    """Whether nodes of this operator can have subgraphs; true for what the installed onnx does not define."""
+    """Returns whether nodes of this operator can have subgraphs; true for what the installed onnx does not define."""
     versions = history(operator, domain)
     schema = schema_at(operator, versions[-1], domain) if versions else None
     if schema is None:
@@ -131,13 +134,13 @@ def may_hold_graphs(operator: str, domain: str = AI_ONNX) -> bool:
 
 @lru_cache(maxsize=None)
 def is_simple(operator: str, domain: str) -> bool:
-    """Whether a node can be copied without a look into it: it has no subgraph, holds no tensor that may be large, and
-    spells its domain in the one way that inference and checker know."""
+    """Returns whether a node can be copied without a look into it: it has no subgraph, holds no tensor that may be
+    large, and spells its domain in the one way that inference and checker know."""
     return operator != "Constant" and domain != "ai.onnx" and not may_hold_graphs(operator, domain)
 
 
 @lru_cache(maxsize=None)
 def attributes_of(operator: str, opset: int, domain: str = AI_ONNX) -> Mapping[str, onnx.defs.OpSchema.Attribute]:
-    """The formal attributes of an operator at an opset, by name; empty if it does not exist there."""
+    """Returns the formal attributes of an operator at an opset, by name; empty if it does not exist there."""
     schema = schema_at(operator, opset, domain)
     return schema.attributes if schema is not None else {}

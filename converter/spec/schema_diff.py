@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How two versions of an operator differ by their schemas, in words for people. Wording is no difference here."""
+"""Describes how two versions of an operator differ by their schemas, in words for people. Wording is no difference
+here."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
-    """What attributes, inputs, outputs and dtypes the newer version gained, lost or changed, one fact a line."""
+    """Yields what attributes, inputs, outputs and dtypes the newer version gained, lost or changed, one fact a line."""
     yield from _attributes(old, new)
     renamed: dict[str, str] = {}
     for what in ("input", "output"):
@@ -29,7 +30,7 @@ def differences(old: OpSchema, new: OpSchema) -> Iterator[str]:
 
 
 def lost_types(departure: OpSchema, arrival: OpSchema) -> bool:
-    """Whether an input or output takes fewer dtypes on the side of arrival."""
+    """Returns whether an input or output takes fewer dtypes on the side of arrival."""
     before, after = _allowed(departure), _allowed(arrival)
     return any(before[name] - after[name] for name in before.keys() & after.keys())
 
@@ -51,7 +52,7 @@ def _attributes(old: OpSchema, new: OpSchema) -> Iterator[str]:
 
 
 def _default(attribute: OpSchema.Attribute) -> str:
-    """The default as people write it; "none" where there is none."""
+    """Returns the default as people write it; "none" where there is none."""
     if attribute.default_value.type == AttributeProto.UNDEFINED:
         return "none"
     value = onnx.helper.get_attribute_value(attribute.default_value)
@@ -93,7 +94,7 @@ def _option(parameter: OpSchema.FormalParameter) -> str:
 
 
 def _member(value: object) -> str:
-    """The name of a member of an enumeration of onnx, whose type hints know none."""
+    """Returns the name of a member of an enumeration of onnx, whose type hints know none."""
     return str(value).rpartition(".")[2]
 
 
@@ -118,16 +119,17 @@ def _types(old: OpSchema, new: OpSchema, renamed: dict[str, str]) -> Iterator[st
 
 
 def _variables(schema: OpSchema) -> dict[str, str]:
-    """The type variable, or the type, of each input and output."""
+    """Returns the type variable, or the type, of each input and output."""
     return {one.name: one.type_str for one in (*schema.inputs, *schema.outputs)}
 
 
 def _allowed(schema: OpSchema) -> dict[str, frozenset[str]]:
-    """The types of each input and output (by the constraints: the list of the parameter is broken in onnx 1.20)."""
+    """Returns the types of each input and output (by the constraints: the list of the parameter is broken in onnx
+    1.20)."""
     allowed = {one.type_param_str: one.allowed_type_strs for one in schema.type_constraints}
     return {name: frozenset(map(_short, allowed.get(kind, [kind]))) for name, kind in _variables(schema).items()}
 
 
 def _short(kind: str) -> str:
-    """`float` for `tensor(float)`, `seq(float)` for `seq(tensor(float))`."""
+    """Returns `float` for `tensor(float)`, `seq(float)` for `seq(tensor(float))`."""
     return re.sub(r"tensor\((\w+)\)", r"\1", kind)

@@ -24,7 +24,7 @@ class Formal(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a schema demands of a node, laid out for quick checks."""
+    """The demands of a schema on a node, laid out for quick checks."""
 
     inputs: tuple[Formal, ...]
     outputs: tuple[Formal, ...]
@@ -38,15 +38,15 @@ class Signature(NamedTuple):
     infers: bool  # whether onnx can infer the types of the outputs
 
     def formal_input(self, index: int) -> Formal:
-        """The formal parameter of an actual input; the last one stands for all that follow."""
+        """Returns the formal parameter of an actual input; the last one stands for all that follow."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def formal_output(self, index: int) -> Formal:
-        """The formal parameter of an actual output."""
+        """Returns the formal parameter of an actual output."""
         return self.outputs[min(index, len(self.outputs) - 1)]
 
     def source_of(self, index: int) -> int:
-        """The input whose type an output has, -1 if none is bound to it."""
+        """Returns the input whose type an output has, -1 if none is bound to it."""
         formal = self.formal_output(index)
         return next((i for i, f in enumerate(self.inputs) if f.variable == formal.variable and formal.bound), -1)
 
@@ -59,7 +59,7 @@ def _formal(parameter: onnx.defs.OpSchema.FormalParameter, constraints: dict[str
 
 @lru_cache(maxsize=None)
 def signature_of(operator: str, opset: int, domain: str) -> Signature | None:
-    """The signature for an operator at an opset, None if it does not exist there."""
+    """Returns the signature for an operator at an opset, None if it does not exist there."""
     schema = opsets.schema_at(operator, opset, domain)
     if schema is None:
         return None
@@ -81,7 +81,7 @@ def signature_of(operator: str, opset: int, domain: str) -> Signature | None:
 
 @lru_cache(maxsize=None)
 def is_narrower(operator: str, start: int, stop: int, domain: str) -> bool:
-    """Whether the target's version of an operator takes fewer types than the source's somewhere."""
+    """Returns whether the target's version of an operator takes fewer types than the source's somewhere."""
     before, after = signature_of(operator, start, domain), signature_of(operator, stop, domain)
     if before is None or after is None:
         return True
@@ -93,7 +93,7 @@ def is_narrower(operator: str, start: int, stop: int, domain: str) -> bool:
 
 
 def takes_from(operator: str, domain: str, formal: str, side: str, type_str: str) -> int:
-    """The first opset at which an operator takes a type at an input or output of that name, 0 if none does."""
+    """Returns the first opset at which an operator takes a type at an input or output of that name, 0 if none does."""
     for version in opsets.history(operator, domain):
         signature = signature_of(operator, version, domain)
         assert signature is not None
@@ -105,7 +105,7 @@ def takes_from(operator: str, domain: str, formal: str, side: str, type_str: str
 
 @lru_cache(maxsize=None)
 def first_opset_of(type_str: str, domain: str = opsets.AI_ONNX) -> int:
-    """The lowest opset in which any operator of a domain knows a type; beyond the newest one if none does."""
+    """Returns the lowest opset in which any operator of a domain knows a type; beyond the newest one if none does."""
     versions = [
         schema.since_version
         for schema in onnx.defs.get_all_schemas_with_history()

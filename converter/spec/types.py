@@ -20,12 +20,12 @@ MADE_UP: Final = "unk__"  # how the names begin that inference gives to dimensio
 
 
 def dtype_name(dtype: int) -> str:
-    """The name of a TensorProto.DataType as operator schemas spell it: 1 is "float", 16 is "bfloat16"."""
+    """Returns the name of a TensorProto.DataType as operator schemas spell it: 1 is "float", 16 is "bfloat16"."""
     return str(TensorProto.DataType.Name(dtype)).lower()
 
 
 def dtype_number(name: str) -> int:
-    """The TensorProto.DataType of that name, in upper or lower case."""
+    """Returns the TensorProto.DataType of that name, in upper or lower case."""
     return int(TensorProto.DataType.Value(name.upper()))
 
 
@@ -37,7 +37,8 @@ _TENSORS: Final = {
 
 
 def type_str(kind: TypeProto) -> str:
-    """A type as schemas spell it: "tensor(float)", "seq(tensor(int64))"; "" if the element type is not known."""
+    """Returns a type as schemas spell it: "tensor(float)", "seq(tensor(int64))"; "" if the element type is not
+    known."""
     which = kind.WhichOneof("value")
     if which == "tensor_type":
         return _TENSORS.get(kind.tensor_type.elem_type, "")
@@ -56,7 +57,7 @@ def type_str(kind: TypeProto) -> str:
 
 
 def tensor_type(dtype: int, dims: Iterable[int] | None = None) -> TypeProto:
-    """The type of a tensor, of unknown rank if no dimensions are given."""
+    """Returns the type of a tensor, of unknown rank if no dimensions are given."""
     made = TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype))
     if dims is not None:
         made.tensor_type.shape.SetInParent()
@@ -65,12 +66,13 @@ def tensor_type(dtype: int, dims: Iterable[int] | None = None) -> TypeProto:
 
 
 def type_of_elements(text: str) -> TypeProto | None:
-    """The tensor type, of unknown shape, that schemas spell "tensor(float)"; None for any other."""
+    """Returns the tensor type, of unknown shape, that schemas spell "tensor(float)"; None for any other."""
     return tensor_type(dtype_number(text[7:-1])) if text.startswith("tensor(") else None
 
 
 def size(dim: TensorShapeProto.Dimension) -> int | str | None:
-    """A dimension: its number, the name of its symbol, or None. Some exporters write -1 for one that is not known."""
+    """Returns a dimension: its number, the name of its symbol, or None. Some exporters write -1 for one that is not
+    known."""
     if dim.HasField("dim_value"):
         number: int = dim.dim_value
         return number if number >= 0 else None
@@ -78,21 +80,21 @@ def size(dim: TensorShapeProto.Dimension) -> int | str | None:
 
 
 def has_shape(known: TypeProto | None) -> bool:
-    """Whether all that can be known in outline is: the rank of a tensor."""
+    """Returns whether all that can be known in outline is: the rank of a tensor."""
     if known is None:
         return False
     return bool(known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape"))
 
 
 def is_complete(known: TypeProto | None) -> bool:
-    """Whether nothing more can be known: every dimension of a tensor is a number."""
+    """Returns whether nothing more can be known: every dimension of a tensor is a number."""
     if known is None or not has_shape(known):
         return False
     return all(isinstance(size(dim), int) for dim in known.tensor_type.shape.dim)
 
 
 def nameless(kind: TypeProto) -> TypeProto:
-    """A type without the names that inference makes up for unknown dimensions."""
+    """Returns a type without the names that inference makes up for unknown dimensions."""
     clean = TypeProto()
     clean.CopyFrom(kind)
     if clean.HasField("tensor_type"):
@@ -103,7 +105,7 @@ def nameless(kind: TypeProto) -> TypeProto:
 
 
 def is_vaguer(found: TypeProto | None, known: TypeProto) -> bool:
-    """Whether a type says less than what was known before: a rank or a dimension got lost."""
+    """Returns whether a type says less than what was known before: a rank or a dimension got lost."""
     if found is None or not found.WhichOneof("value"):
         return True
     if known.WhichOneof("value") != "tensor_type" or found.WhichOneof("value") != "tensor_type":
@@ -117,7 +119,7 @@ def is_vaguer(found: TypeProto | None, known: TypeProto) -> bool:
 
 
 def contradicts(found: TypeProto | None, known: TypeProto) -> bool:
-    """Whether two types cannot both be true of one value."""
+    """Returns whether two types cannot both be true of one value."""
     if found is None or not found.WhichOneof("value"):
         return False
     if found.WhichOneof("value") != known.WhichOneof("value"):

@@ -65,12 +65,12 @@ class File:
 
     @property
     def identity(self) -> Identity:
-        """What tells the file from all others, and from itself when it is written into."""
+        """The mark that tells the file from all others, and from itself when it is written into."""
         status = self._status
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
     def real_path(self) -> Path:
-        """Where the file lies that was opened, all links followed."""
+        """Returns where the file lies that was opened, all links followed."""
         descriptor = Path(f"/proc/self/fd/{self._file.fileno()}")
         return Path(os.readlink(descriptor) if descriptor.is_symlink() else os.path.realpath(self.path))
 
@@ -105,7 +105,7 @@ class File:
         self._file.close()
 
     def check_unchanged(self) -> None:
-        """InvalidModelError if somebody has written into the file since it was opened."""
+        """Raises InvalidModelError if somebody has written into the file since it was opened."""
         now = os.fstat(self._file.fileno())
         if (now.st_size, now.st_mtime_ns) != (self._status.st_size, self._status.st_mtime_ns):
             raise InvalidModelError("was changed by somebody else in the meantime", where=str(self.path))

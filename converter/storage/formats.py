@@ -46,7 +46,7 @@ def named(head: bytes) -> str:
 
 
 def _text(head: bytes) -> str:
-    """What a text is; "" for bytes that are none."""
+    """Returns what a text is; "" for bytes that are none."""
     try:
         text = head.decode()
     except UnicodeDecodeError as error:

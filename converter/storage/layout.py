@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a skeleton becomes bytes again: the plan of a model file, and of the data file beside it.
+"""The plan by which a skeleton becomes bytes again: that of a model file, and of the data file beside it.
 
 A skeleton is serialised, the tensors in it that are placeholders or external are found by the mark that both carry,
 and each is replaced by a list of pieces. Nothing is read or written here but what a conversion to raw elements needs.
@@ -41,7 +41,7 @@ _EXTERNAL_MARK = re.compile(rb"\x0a\x08location\x12")
 
 
 class External(Enum):
-    """What becomes of the weights on writing."""
+    """The treatment of the weights on writing."""
 
     KEEP = "keep"
     """Embedded stay embedded, external stay external."""
@@ -52,8 +52,8 @@ class External(Enum):
 
 
 class Layout:
-    """How a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new data file, into
-    which tensors that are external already move too if it `gathers`."""
+    """The plan by which a skeleton becomes bytes: `of` gives the pieces of the model file, `data` are those of a new
+    data file, into which tensors that are external already move too if it `gathers`."""
 
     def __init__(
         self, file: ModelFile, external: External, data_name: str = "", threshold: int = 0, *, gathers: bool = False
@@ -69,7 +69,8 @@ class Layout:
         self._spliced = 0
 
     def of(self, model: ModelProto) -> list[Piece]:
-        """The pieces of the model file. To be called once; InternalError if a placeholder cannot be put back."""
+        """Returns the pieces of the model file. To be called once; InternalError if a placeholder cannot be put
+        back."""
         data = serialised(model)
         self._bytes = Memory(data)
         marks = [match.start() for match in _EXTERNAL_MARK.finditer(data)]
@@ -114,7 +115,8 @@ class Layout:
         return None
 
     def _outside(self, tensor: TensorProto, raw: list[Piece] | None) -> list[Piece] | None:
-        """The tensor as one that lies in the data file, where its elements are put; None if it stays where it is."""
+        """Returns the tensor as one that lies in the data file, where its elements are put; None if it stays where it
+        is."""
         if raw is None or length(raw) < self.threshold:
             return None
         gap = -self.data_size % ALIGNMENT
@@ -128,7 +130,8 @@ class Layout:
         return [moved.SerializeToString()]
 
     def _may_move(self, trail: Trail) -> bool:
-        """Initializers and the tensors of Constant nodes: runtimes look for external data nowhere else."""
+        """Returns whether a tensor may move, as initializers and the tensors of Constant nodes may: runtimes look for
+        external data nowhere else."""
         if self.external is not External.SAVE:
             return False
         if trail[-1][0] is Kind.ATTRIBUTE and trail[-2][0] is Kind.NODE:
@@ -138,7 +141,7 @@ class Layout:
 
 
 def serialised(model: ModelProto) -> bytes:
-    """The model's bytes; UsageError above protobuf's 2 GiB."""
+    """Returns the model's bytes; UsageError above protobuf's 2 GiB."""
     try:
         data: bytes = model.SerializeToString()
     except (EncodeError, ValueError) as error:

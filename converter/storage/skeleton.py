@@ -82,7 +82,8 @@ class ModelFile:
             self.source.close()
 
     def release(self, destination: Path) -> None:
-        """For `write`, when all is spliced and `destination` about to be replaced; looks whether it is unchanged."""
+        """Releases the file for `write`, when all is spliced and `destination` about to be replaced; looks whether it
+        is unchanged."""
         self.check_unchanged()
         file = self.source
         if os.name == "nt" and isinstance(file, File) and destination.exists() and destination.samefile(file.path):
@@ -108,12 +109,12 @@ class ModelFile:
         return model
 
     def _no_model(self, why: str) -> InvalidModelError:
-        """The error for a file that is no model: what it is, if that is known, else `why`."""
+        """Returns the error for a file that is no model: what it is, if that is known, else `why`."""
         what = formats.named(self.source.window(0)[0])
         return InvalidModelError(f"{what}; that is no ONNX model" if what else why, where=self.name)
 
     def _lift(self, start: int, stop: int, _: Trail) -> list[Piece] | None:
-        """The tensor at [start, stop) as a placeholder; None if it is external or small."""
+        """Returns the tensor at [start, stop) as a placeholder; None if it is external or small."""
         spans: list[tuple[int, int]] = []
         kept: list[Piece] = []
         location, size, raw, rest = b"", 0, -1, start
@@ -146,11 +147,12 @@ class ModelFile:
     # --- read ---------------------------------------------------------------------------------------------------
 
     def is_placeholder(self, tensor: TensorProto) -> bool:
-        """Whether the tensor's elements lie in this file."""
+        """Returns whether the tensor's elements lie in this file."""
         return bool(tensor.external_data) and bool(self._indices(tensor))
 
     def tensor(self, tensor: TensorProto) -> TensorProto:
-        """The tensor with its elements, read now from this file or from a data file; itself if nothing is missing.
+        """Returns the tensor with its elements, read now from this file or from a data file; itself if nothing is
+        missing.
 
         InvalidModelError if they cannot be had. Nothing is cached.
         """
@@ -177,7 +179,8 @@ class ModelFile:
         return payload.raw if len(indices) == 1 else -1
 
     def check_unchanged(self) -> None:
-        """InvalidModelError if the file was written into since it was opened: then the payloads may be others."""
+        """Raises InvalidModelError if the file was written into since it was opened: then the payloads may be
+        others."""
         if isinstance(self.source, File):
             self.source.check_unchanged()
 
@@ -187,7 +190,8 @@ class ModelFile:
         return [int(value[len(self.mark) :]) for value in values if value.startswith(self.mark)]
 
     def split(self, tensor: TensorProto) -> tuple[TensorProto, list[Span], bytes]:
-        """A placeholder's tensor without its elements; where their fields lie; the field of its data location."""
+        """Returns a placeholder's tensor without its elements; where their fields lie; the field of its data
+        location."""
         payloads = [self._payloads[index] for index in self._indices(tensor)]  # several: the file has a field twice
         bare = TensorProto()
         bare.CopyFrom(tensor)
@@ -205,7 +209,7 @@ class ModelFile:
     # --- external data ------------------------------------------------------------------------------------------
 
     def extent(self, tensor: TensorProto) -> Span:
-        """Where the elements of an external tensor lie; InvalidModelError if they are not all there."""
+        """Returns where the elements of an external tensor lie; InvalidModelError if they are not all there."""
         entries = external_data(tensor)
         location = entries.get("location", "")
         what = f"tensor {tensor.name!r}, data file {location!r}"
@@ -228,8 +232,8 @@ class ModelFile:
         return Span(file, start, start + size)
 
     def data_file(self, location: object, what: str) -> Closed:
-        """The data file at a location. It must lie in the model's folder, links followed; what is opened is what is
-        checked, and what is read later has to be the same file."""
+        """Returns the data file at a location. It must lie in the model's folder, links followed; what is opened is
+        what is checked, and what is read later has to be the same file."""
         if not isinstance(location, str) or not location or "\0" in location:
             raise InvalidModelError(f"{what}: the location is no file name", where=self.name)
         if location in self._data_files:

@@ -29,7 +29,8 @@ RAW_TAG = _RAW << 3 | BYTES
 
 
 def bytes_needed(tensor: TensorProto) -> int | None:
-    """What the elements take as raw data, by type and shape; None for strings and types that are not known here."""
+    """Returns what the elements take as raw data, by type and shape; None for strings and types that are not known
+    here."""
     bits = BITS.get(tensor.data_type)
     if bits is None:
         return None
@@ -37,12 +38,12 @@ def bytes_needed(tensor: TensorProto) -> int | None:
 
 
 def external_data(tensor: TensorProto) -> dict[str, str | bytes]:
-    """The tensor's entries of external data; protobuf hands out a text that is not UTF-8 as bytes."""
+    """Returns the tensor's entries of external data; protobuf hands out a text that is not UTF-8 as bytes."""
     return {str(entry.key): entry.value for entry in tensor.external_data}
 
 
 def embedded(tensor: TensorProto) -> TensorProto:
-    """The tensor without its elements, and without any word of external data."""
+    """Returns the tensor without its elements, and without any word of external data."""
     bare = TensorProto()
     bare.CopyFrom(tensor)
     for name in (*_NAMES.values(), "external_data", "data_location"):
@@ -51,7 +52,7 @@ def embedded(tensor: TensorProto) -> TensorProto:
 
 
 def as_raw(data_type: int, spans: list[Span]) -> list[Piece] | None:
-    """What raw_data would hold in place of these payload fields; None where there is no such thing."""
+    """Returns what raw_data would hold in place of these payload fields; None where there is no such thing."""
     values: dict[int, list[Piece]] = {}
     for span in spans:
         for tag, _, start, stop in records(span.source, span.start, span.stop):

@@ -33,7 +33,7 @@ Progress = Callable[[int, int, str], None]
 
 
 class Writing(NamedTuple):
-    """What a writing has left.
+    """The outcome that a writing has left.
 
     `bytes` counts the model's own file; `data_files` were written or copied, `shared_data` stay where they are and are
     pointed at. `switched_to_external`: the model would have outgrown protobuf's 2 GiB, its weights went to a data file.
@@ -166,7 +166,7 @@ def write_stream(
 def _companions(
     layout: Layout, source: ModelFile, folder: Path, overwrite: bool
 ) -> tuple[list[tuple[Path, list[Piece]]], list[Path]]:
-    """The data files to copy along (target, content), and those that the written model finds where they are."""
+    """Returns the data files to copy along (target, content), and those that the written model finds where they are."""
     copies: dict[Path, list[Piece]] = {}
     shared: dict[Path, None] = {}
     stays = source.path is None or os.path.realpath(source.path.parent) == os.path.realpath(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which IR version a model is stamped with: it follows the opset, as far as the content allows.
+"""Chooses the IR version that a model is stamped with: it follows the opset, as far as the content allows.
 
 Going up it rises to what the opset's ONNX release had; going down it drops to that, unless the model holds something
 that older formats do not know. Metadata is no such thing: parsers pass over fields that they do not know.
@@ -42,14 +42,15 @@ _BY_NUMBER: Final = {number: _DTYPES[name] for name, number in TensorProto.DataT
 
 
 def of_function(function: FunctionProto) -> int:
-    """The IR version that a model-local function needs: 8, with attribute defaults 9, with an overload name 10."""
+    """Returns the IR version that a model-local function needs: 8, with attribute defaults 9, with an overload name
+    10."""
     if getattr(function, "overload", ""):
         return 10
     return 9 if function.attribute_proto else FUNCTIONS
 
 
 def _needs(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[tuple[int, str]]:
-    """What needs which IR version, functions aside."""
+    """Yields what needs which IR version, functions aside."""
     for value in (*model.graph.input, *model.graph.output):
         version = _of_type(value.type)
         if version:
@@ -76,8 +77,8 @@ def _of_type(kind: TypeProto) -> int:
 
 
 def needed(model: ModelProto, graphs: Iterable[GraphProto], *, keep_functions: bool) -> tuple[int, str]:
-    """The lowest IR version that can hold the model, and what asks for it. `graphs` are all of the model; functions
-    count only if they are kept."""
+    """Returns the lowest IR version that can hold the model, and what asks for it. `graphs` are all of the model;
+    functions count only if they are kept."""
     floor, reason = max(_needs(model, graphs), default=(0, ""), key=lambda need: need[0])
     if keep_functions:
         for function in model.functions:
@@ -96,7 +97,8 @@ def within(
     raised: bool,
     keep_functions: bool,
 ) -> int:
-    """The IR version of the model for a runtime that loads `most` (None: any): its own, or `most` where that is lower.
+    """Returns the IR version of the model for a runtime that loads `most` (None: any): its own, or `most` where that is
+    lower.
 
     It exceeds `most` where the content does. With a `raised` opset it rises as far as it may. UsageError if `wanted` is
     higher or not possible.
@@ -114,7 +116,7 @@ def within(
 def excess(
     model: ModelProto, graphs: Iterable[GraphProto], most: int | None, runtime: str, *, keep_functions: bool
 ) -> list[Refusal]:
-    """What in the model needs a higher IR version than the most that a runtime loads (None: any)."""
+    """Returns what in the model needs a higher IR version than the most that a runtime loads (None: any)."""
     floor, reason = needed(model, graphs, keep_functions=keep_functions)
     if most is None or floor <= most:
         return []
@@ -132,8 +134,8 @@ def choose(
     rising: bool,
     keep_functions: bool,
 ) -> int:
-    """The IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless they
-    are kept. Raises UsageError if `wanted` is not possible."""
+    """Returns the IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless
+    they are kept. Raises UsageError if `wanted` is not possible."""
     floor, reason = needed(model, graphs, keep_functions=keep_functions)
     if wanted is not None:
         newest = opsets.newest_ir_version()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user asks for, checked as far as it can be before the model is known."""
+"""The request of a user, checked as far as it can be before the model is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Opsets = int | str | Mapping[str, int | str]
 
 
 class Request(NamedTuple):
-    """Where to (opsets, or a runtime that has to load the result), an IR version, and what is allowed."""
+    """The target (opsets, or a runtime that has to load the result), an IR version, and what is allowed."""
 
     to: Opsets | None
     options: Options

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 class Target(NamedTuple):
-    """Where one model goes: the opset of each domain, an IR version, and the runtime that has to load the result, if
-    one was named. `moves` says that an opset differs from the model's, `rises` that none is lower."""
+    """The destination of one model: the opset of each domain, an IR version, and the runtime that has to load the
+    result, if one was named. `moves` says that an opset differs from the model's, `rises` that none is lower."""
 
     opsets: Imports
     ir_version: int
@@ -88,7 +88,7 @@ def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
 
 
 def _registered(domain: str, present: int, wanted: int) -> None:
-    """UsageError if a model would have to go to, or come from, a version of a domain for which nobody registered
+    """Raises UsageError if a model would have to go to, or come from, a version of a domain for which nobody registered
     anything: what changed there is not known."""
     newest = max(registry.boundaries_of(domain))
     for version in (wanted, present):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who loads what: reads `runtimes.toml`, finds the row for `onnxruntime@1.14`, says what of a model is too new for it.
+"""Tells which runtime loads what: reads `runtimes.toml`, finds the row for `onnxruntime@1.14`, says what of a model is
+too new for it.
 
 Imports nothing that takes time: the table can be listed without onnx.
 """
@@ -40,13 +41,13 @@ class Missing:
 
     @property
     def remedy(self) -> str:
-        """What to type; "" where no opset helps."""
+        """The text to type; "" where no opset helps."""
         if self.at == 1:
             return ""
         return f"--to {self.at - 1}" if self.domain == "ai.onnx" else f"--to {self.domain}:{self.at - 1}"
 
     def holds(self, domain: str, operator: str, opset: int) -> bool:
-        """Whether it is about this operator at this opset of its domain."""
+        """Returns whether it is about this operator at this opset of its domain."""
         return domain == self.domain and operator in (self.operators or (operator,)) and opset >= self.at
 
 
@@ -80,21 +81,23 @@ class Runtime:
         return f"{self.name} {self.version}".rstrip()
 
     def loads(self, imports: Mapping[str, int], ir_version: int) -> bool:
-        """Whether a model with these opsets by domain (`ai.onnx` by that name) and this IR version is within bounds."""
+        """Returns whether a model with these opsets by domain (`ai.onnx` by that name) and this IR version is within
+        bounds."""
         old = imports.get("ai.onnx", self.minimum) < self.minimum
         return not (old or self._too_new(imports, ir_version) or self.excess(imports))
 
     def lacks(self, domains: Iterable[str]) -> list[str]:
-        """The domains among these that it does not have, those of ONNX apart."""
+        """Returns the domains among these that it does not have, those of ONNX apart."""
         own = {*_STAMPS, *(domain for domain, _ in self.domains)}
         return [domain for domain in domains if domain not in own and not domain.startswith("ai.onnx.")]
 
     def excess(self, imports: Mapping[str, int]) -> dict[str, int]:
-        """The domains that it has and of which it loads no version as high as the model's, with the highest."""
+        """Returns the domains that it has and of which it loads no version as high as the model's, with the highest."""
         return {domain: most for domain, most in self.domains if most and imports.get(domain, 0) > most}
 
     def opsets_for(self, imports: Mapping[str, int]) -> dict[str, int]:
-        """The opsets that a model's domains have to go to, the nearest ones that load; all that it has, if they do."""
+        """Returns the opsets that a model's domains have to go to, the nearest ones that load; all that it has, if they
+        do."""
         wanted = {}
         for domain, highest in (("ai.onnx", self.opset), ("ai.onnx.ml", self.ml)):
             if domain in imports:
@@ -104,7 +107,7 @@ class Runtime:
         return wanted
 
     def verdict(self, imports: Mapping[str, int], ir_version: int) -> str:
-        """One sentence: what the runtime loads, and what of the model was too new for it or too old."""
+        """Returns one sentence: what the runtime loads, and what of the model was too new for it or too old."""
         if self.opset is None:
             return f"{self} does not look at opset and IR version: nothing was too new"
         new = self._too_new(imports, ir_version)
@@ -125,21 +128,22 @@ class Runtime:
 
     @property
     def doubt(self) -> str:
-        """Why the row may be wrong; "" if it was measured or is documented."""
+        """The reason why the row may be wrong; "" if it was measured or is documented."""
         if self.certainty not in UNCERTAIN:
             return ""
         return f"what is known of {self} is {self.certainty}, not documented: {self.source}"
 
     @property
     def remarks(self) -> list[str]:
-        """How the row was chosen, where its IR version comes from, and what else a user of it should know."""
+        """The remarks on how the row was chosen, where its IR version comes from, and what else a user of it should
+        know."""
         told = [*self.notes]
         if self.follows and self.opset is not None:
             told.append(f"the IR version that {self} loads is not documented; {self.ir} goes with opset {self.opset}")
         return told + ([f"{self}: {self.remark}"] if self.remark else [])
 
     def without_kernel(self, nodes: Iterable[tuple[str, str]], imports: Mapping[str, int]) -> Iterator[str]:
-        """What to warn of: the operators among the nodes, (domain, operator) each, that it has no kernel for."""
+        """Yields what to warn of: the operators among the nodes, (domain, operator) each, that it has no kernel for."""
         used = Counter((domain or "ai.onnx", operator) for domain, operator in nodes) if self.missing else Counter()
         for (domain, operator), count in used.items():
             opset = imports.get(domain, 0)
@@ -149,19 +153,19 @@ class Runtime:
                     yield f"{self} has no kernel for {operator} at opset {opset} (nodes: {count}){way}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The row as plain data, fit for JSON."""
+        """Returns the row as plain data, fit for JSON."""
         shown = ("name", "version", "opset", "minimum", "ir", "ml", "certainty", "source", "remark")
         return {**{name: getattr(self, name) for name in shown}, "also": self.also, "domains": dict(self.domains)}
 
     def _too_new(self, imports: Mapping[str, int], ir_version: int) -> dict[str, int]:
-        """The stamps above the limits; "" stands for the IR version."""
+        """Returns the stamps above the limits; "" stands for the IR version."""
         limits = {"ai.onnx": self.opset, "ai.onnx.ml": self.ml, "": self.ir}
         stamps = {**imports, "": ir_version}
         return {key: stamps[key] for key, most in limits.items() if most is not None and stamps.get(key, 0) > most}
 
 
 def nodes_text(foreign: Mapping[str, Mapping[str, int]], domains: Iterable[str]) -> str:
-    """Nodes of some domains for people: `3 nodes of com.acme (Gate, Mixer)`."""
+    """Returns nodes of some domains for people: `3 nodes of com.acme (Gate, Mixer)`."""
     told = []
     for domain in domains:
         count = sum(foreign[domain].values())
@@ -170,7 +174,7 @@ def nodes_text(foreign: Mapping[str, Mapping[str, int]], domains: Iterable[str])
 
 
 def find(text: str) -> Runtime:
-    """The row for `NAME@VERSION`; `==` and `:` do as well. An unlisted version takes the nearest older one.
+    """Returns the row for `NAME@VERSION`; `==` and `:` do as well. An unlisted version takes the nearest older one.
 
     Without a version: the installed onnxruntime, or the newest row of another runtime. UsageError if nothing fits.
     """
@@ -202,7 +206,8 @@ def find(text: str) -> Runtime:
 
 
 def rows_of(text: str) -> tuple[Runtime, ...]:
-    """The rows of runtimes with this in their name or in another name that they have; with a version, the one row.
+    """Returns the rows of runtimes with this in their name or in another name that they have; with a version, the one
+    row.
 
     UsageError if there are none.
     """
@@ -215,7 +220,7 @@ def rows_of(text: str) -> tuple[Runtime, ...]:
 
 @lru_cache(maxsize=1)
 def listed() -> tuple[Runtime, ...]:
-    """All rows, the versions of a runtime together and oldest first."""
+    """Returns all rows, the versions of a runtime together and oldest first."""
     tables = _tables()
     releases = [(row["opset"], row["ir"], row["ml"]) for row in tables["onnx"]["rows"]]
     found: list[Runtime] = []
@@ -254,12 +259,12 @@ def _tables() -> dict[str, Any]:
 
 
 def _domains(table: Mapping[str, Any], opset: int | None) -> tuple[tuple[str, int], ...]:
-    """The domains of a runtime besides those of ONNX, with the highest version of each."""
+    """Returns the domains of a runtime besides those of ONNX, with the highest version of each."""
     return tuple((domain, opset or 0 if most == "opset" else most) for domain, most in table.items())
 
 
 def _missing(table: Mapping[str, Any], version: str) -> tuple[Missing, ...]:
-    """The operators without a kernel at a version of a runtime."""
+    """Returns the operators without a kernel at a version of a runtime."""
     return tuple(
         Missing(item.get("domain", "ai.onnx"), tuple(item.get("operators", ())), item["at"])
         for item in table.get("missing", ())
@@ -268,7 +273,7 @@ def _missing(table: Mapping[str, Any], version: str) -> tuple[Missing, ...]:
 
 
 def _name(given: str) -> str:
-    """The listed name for one that users write; UsageError names those that look like it."""
+    """Returns the listed name for one that users write; UsageError names those that look like it."""
     names = {alias: name for name, table in _tables().items() for alias in (name, *table.get("also", ()))}
     wanted = given.lower().replace("_", "-")
     if wanted in names:
@@ -282,13 +287,13 @@ def _name(given: str) -> str:
 
 
 def _key(version: str) -> tuple[int, ...]:
-    """The numbers of a version; a Windows of 20H2 is one of December 2020."""
+    """Returns the numbers of a version; a Windows of 20H2 is one of December 2020."""
     dated = re.sub(r"(\d\d)[hH]([12])", lambda half: f"{half[1]}{int(half[2]) * 6:02}", version)
     return tuple(int(number) for number in re.findall(r"\d+", dated))
 
 
 def _installed() -> str:
-    """The version of the onnxruntime that is installed, whichever distribution brought it; "" if none is."""
+    """Returns the version of the onnxruntime that is installed, whichever distribution brought it; "" if none is."""
     for distribution in _HERE:
         try:
             return metadata.version(distribution)

@@ -55,7 +55,8 @@ def fault(node: NodeProto, opset: int, domain: str) -> str:
 
 
 def _untyped(attribute: AttributeProto, wanted: int) -> int:
-    """The type of an attribute that does not say it, as before IR version 2: that of the one field that is there."""
+    """Returns the type of an attribute that does not say it, as before IR version 2: that of the one field that is
+    there."""
     return wanted if holds_value(attribute, wanted) else 0
 
 
@@ -130,7 +131,7 @@ def _length(attribute: AttributeProto) -> int:
 
 
 def _pool_fault(given: dict[str, AttributeProto]) -> str:
-    """What is wrong with the lists that have an entry for each spatial axis."""
+    """Returns what is wrong with the lists that have an entry for each spatial axis."""
     alone = not {"kernel_shape", "strides", "dilations"} & given.keys()
     if alone and "pads" in given and len(given["pads"].ints) % 2:
         return f"attribute pads has {len(given['pads'].ints)} entries, which are no pairs"

@@ -30,7 +30,7 @@ def _ints(given: Given, name: str) -> list[int]:
 
 
 def _fault_of_nodes(given: Given) -> str:
-    """Of nodes that are counted through all trees, as from ai.onnx.ml 5 on."""
+    """Returns the fault of nodes that are counted through all trees, as from ai.onnx.ml 5 on."""
     nodes, leaves = len(_ints(given, "nodes_featureids")), len(_ints(given, "leaf_targetids"))
     if any(root >= nodes for root in _ints(given, "tree_roots")):
         return f"attribute tree_roots refers to a node beyond the {nodes} that there are"
@@ -49,7 +49,7 @@ def _fault_of_nodes(given: Given) -> str:
 
 
 def _fault_of_trees(leaf: str, given: Given) -> str:
-    """Of nodes that are counted in each tree."""
+    """Returns the fault of nodes that are counted in each tree."""
     trees, numbers = _ints(given, "nodes_treeids"), _ints(given, "nodes_nodeids")
     modes = list(given["nodes_modes"].strings) if "nodes_modes" in given else []
     places = {key: place for place, key in enumerate(zip(trees, numbers, strict=False))}

@@ -51,13 +51,13 @@ class Case(NamedTuple):
     known: dict[str, Known]
 
     def type_str_of(self, name: str) -> str:
-        """The type of a value as schemas spell it, "" if it is not certain."""
+        """Returns the type of a value as schemas spell it, "" if it is not certain."""
         known = self.known.get(name)
         return known.type_str if known is not None else ""
 
     @property
     def use(self) -> uses.Use:
-        """What is known of ranks and lengths."""
+        """The known facts about ranks and lengths."""
         node = self.node
         given = {a.name: attribute_value(a) for a in node.attribute if a.type in _PLAIN and a.type}
         given = {name: value for name, value in given.items() if not _is_reference(node, name)}
@@ -83,13 +83,13 @@ class Kinds:
                     cases[key] = Case(node, domain, imports.get(domain, 0), known)
 
     def nodes(self) -> Iterator[tuple[Key, NodeProto]]:
-        """All nodes, each with its kind."""
+        """Yields all nodes, each with its kind."""
         self.constants = []
         for number, (body, _, known) in enumerate(self._bodies()):
             yield from self._nodes(body, number, known)
 
     def _bodies(self) -> Iterator[tuple[GraphProto | FunctionProto, dict[str, int], dict[str, Known]]]:
-        """Each body with its opsets, and what is certain of its values."""
+        """Yields each body with its opsets, and what is certain of its values."""
         model, imports = self._source.proto, self._source.imports
         known = {value.name: of_type(value.type) for value in model.graph.input}
         replaceable = known.keys() if model.ir_version > opsets.INPUTS_ONLY else ()
@@ -105,7 +105,7 @@ class Kinds:
     def _nodes(
         self, body: GraphProto | FunctionProto, number: int, known: dict[str, Known]
     ) -> Iterator[tuple[Key, NodeProto]]:
-        """All nodes of a body, those of subgraphs included. A name means the same in all graphs of one scope."""
+        """Yields all nodes of a body, those of subgraphs included. A name means the same in all graphs of one scope."""
         holds: dict[tuple[str, str], tuple[bool, bool, bool]] = {}
         types = {name: one.type_str for name, one in known.items()}
         for node in body.node:
@@ -142,7 +142,7 @@ class Kinds:
 
 
 def _key_of(attribute: AttributeProto) -> Any:
-    """What tells an attribute from others; of large tensors and of graphs only what they are."""
+    """Returns what tells an attribute from others; of large tensors and of graphs only what they are."""
     kind = attribute.type
     if kind in _PLAIN or (kind == AttributeProto.TENSOR and attribute.ByteSize() < _SMALL):
         return attribute.SerializeToString()
@@ -173,7 +173,7 @@ def _elements(tensor: TensorProto) -> tuple[int, ...] | None:
 
 
 def _of_constant(node: NodeProto) -> Known | None:
-    """What is certain of the value of a Constant node, None if that is nothing."""
+    """Returns what is certain of the value of a Constant node, None if that is nothing."""
     for attribute in node.attribute:
         if attribute.ref_attr_name:
             return None

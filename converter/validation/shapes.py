@@ -59,7 +59,7 @@ def _axes(index: int) -> Callable[[Use], str]:
 
 
 def _shape_list(index: int) -> Callable[[Use], str]:
-    """No list of sizes is longer than tensors have axes."""
+    """Checks that no list of sizes is longer than tensors have axes."""
 
     def rule(use: Use) -> str:
         length = use.length(index)
@@ -131,7 +131,7 @@ def _sizes(sizes: Sequence[int]) -> str:
 
 
 def _made(index: int) -> Callable[[Use], str]:
-    """The sizes of what is made are not negative, and can be."""
+    """Checks that the sizes of what is made are not negative, and can be."""
 
     def rule(use: Use) -> str:
         sizes = use.elements(index)
@@ -209,7 +209,8 @@ def _transpose(use: Use) -> str:
 
 
 def _broadcast(use: Use) -> str:
-    """From opset 7 (or 8) on shapes are matched from the last axis; below they are the same, or told by attributes."""
+    """Checks shapes that broadcast: from opset 7 (or 8) on shapes are matched from the last axis; below they are the
+    same, or told by attributes."""
     if "axis" in use.given or use.given.get("broadcast") or (use.operator == "PRelu" and use.opset < 7):
         return ""
     wanted: list[int | None] = []
@@ -238,7 +239,7 @@ def _space(use: Use) -> str:
 
 
 def _window(use: Use) -> str:
-    """A window lies in the padded input."""
+    """Checks that a window lies in the padded input."""
     dims, kernel = use.dims(0), use.given.get("kernel_shape")
     if kernel is None and use.operator == "Conv":
         weights = use.dims(1)

@@ -42,7 +42,7 @@ def judge(
 
 
 def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
-    """Why a node is not one of an opset, "" if it is, or if nobody knows."""
+    """Returns why a node is not one of an opset, "" if it is, or if nobody knows."""
     domain, operator = case.domain, case.node.op_type
     if not opsets.is_known(domain) or (domain, operator) in called or registry.is_experimental(operator, domain):
         return ""
@@ -57,7 +57,7 @@ def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
 
 
 def _fitting(cases: Mapping[Key, Case], worst: Case, called: Collection[tuple[str, str]]) -> str:
-    """The opsets of the domain of a misfit that all nodes fit, in words."""
+    """Returns the opsets of the domain of a misfit that all nodes fit, in words."""
     domain = worst.domain
     ours = [case for case in cases.values() if case.domain == domain]
     fits = [

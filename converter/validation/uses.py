@@ -12,7 +12,7 @@ Dims = tuple[int | None, ...]
 
 
 class Known(NamedTuple):
-    """What is certain of a value: its type as schemas spell it, its dimensions, the elements of a short integer
+    """The certain facts of a value: its type as schemas spell it, its dimensions, the elements of a short integer
     tensor."""
 
     type_str: str = ""
@@ -30,21 +30,21 @@ class Use(NamedTuple):
     given: Mapping[str, Any]
 
     def dims(self, index: int) -> Dims | None:
-        """The dimensions of an input, None if they are not known."""
+        """Returns the dimensions of an input, None if they are not known."""
         known = self.inputs[index] if index < len(self.inputs) else None
         return known.dims if known is not None else None
 
     def elements(self, index: int) -> tuple[int, ...] | None:
-        """The elements of an input, None if they are not known or the input is left out."""
+        """Returns the elements of an input, None if they are not known or the input is left out."""
         known = self.inputs[index] if index < len(self.inputs) else None
         return known.elements if known is not None else None
 
     def length(self, index: int) -> int | None:
-        """The size of an input that is a list, None if it is not known."""
+        """Returns the size of an input that is a list, None if it is not known."""
         dims = self.dims(index)
         return dims[0] if dims is not None and len(dims) == 1 else None
 
     def integers(self, name: str, index: int) -> tuple[int, ...] | None:
-        """Integers that are an attribute in some versions and an input in others."""
+        """Returns integers that are an attribute in some versions and an input in others."""
         found = self.given.get(name)
         return tuple(found) if isinstance(found, list) else self.elements(index)
