@@ -142,6 +142,21 @@ def attention(use: Use) -> str:
     return ""
 
 
+def mask_of_attention(use: Use) -> str:
+    """Returns what is wrong with the shape of a mask: it goes onto [batch, heads, queries, keys], of which only the
+    last may be shorter."""
+    q, k, mask = use.dims(0), use.dims(1), use.dims(3)
+    if mask is None or q is None or k is None or not all(2 <= len(dims) <= 4 for dims in (q, k, mask)):
+        return ""
+    alone = len(use.inputs) <= 4  # no keys of the past come before
+    if mask[-2] != 1 and _differ(mask[-2], q[-2]):
+        return f"a mask of shape {_shown(mask)} for {q[-2]} queries"
+    last, keys = mask[-1], k[-2]
+    if alone and last is not None and keys is not None and last > keys:
+        return f"a mask of shape {_shown(mask)} for {keys} keys"
+    return ""
+
+
 def past(first: int, past_index: int, axis: int) -> Rule:
     """Returns a rule that a past state goes together with what comes, but for one axis."""
 
@@ -263,7 +278,7 @@ BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("MaxUnpool", (alike(0, 1),)),
     ("Compress", (ranks(1, 1),)),
     ("AffineGrid", (affine_grid,)),
-    ("Attention", (attention, past(1, 4, 2), past(2, 5, 2))),
+    ("Attention", (attention, mask_of_attention, past(1, 4, 2), past(2, 5, 2))),
     ("SoftmaxCrossEntropyLoss NegativeLogLikelihoodLoss", (losses,)),
     ("RotaryEmbedding", (rotary,)),
     ("DFT", (axis_of_transform,)),

@@ -14,6 +14,7 @@ def rows() -> list[object]:
     return seeds(cases=False)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seed", range(2))
 def test_what_inference_says_of_single_nodes_is_put_right(rows: list, seed: int) -> None:
     result = hunt(rows, seconds=8, seed=seed, resizes=False)

@@ -144,6 +144,7 @@ def test_remedies_where_less_is_known(variant: str) -> None:
     assert judged(rows, variant, (), {}) + judged(rows, variant, (), FREE) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("options", [{}, FREE, {"exact": True}, {"strict": True}], ids=",".join)
 def test_remedies_on_long_ways_down(options: dict[str, Any]) -> None:
     assert judged(ROWS[2::29], "plain", (8, 5, 1), options) == []
