@@ -56,7 +56,7 @@ def convert(
         allow: {"conditional"} allows rewrites that are right only under a condition on the data.
         strict: refuse what has to be assumed because a dtype cannot be known.
         expand: "all" writes out even operators whose replacement is very large, such as NonMaxSuppression.
-        keep_functions: do not expand model-local functions, for the sake of an old IR version or of a node in one that
+        keep_functions: do not inline model-local functions, for the sake of an old IR version or of a node in one that
             can only be converted where the function is called: that is refused then.
         keep_initializer_inputs: leave initializers among the inputs on the way from IR version 3 or older, where they
             all are, to a newer one, where that says that a caller may replace them.

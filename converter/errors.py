@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One tree of errors. Each carries its facts as fields; the text is made from them.
 
-`exit_code` is what the command line ends with: 1 refused, 2 usage, 3 verification mismatch, 4 unreadable or invalid
+`exit_code` is what the command line ends with: 1 refused, 2 usage, 3 is kept for verification, 4 unreadable or invalid
 model. `InternalError` is a fault of an adapter, never of the model, and ends with 70 (EX_SOFTWARE).
 """
 

@@ -291,3 +291,9 @@ def test_no_adapter_file_is_left_out() -> None:
 def test_adapters_ask_the_node(path: Path) -> None:
     """Not the draft behind it, which is the engine's."""
     assert not [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Attribute) and node.attr == "draft"]
+
+
+def test_the_readme_names_every_room() -> None:
+    told = (ROOT / "converter" / "README.md").read_text(encoding="utf-8")
+    rooms = {path.stem for path in SOURCES if path.parts[-3:-2] == ("converter",)} - {"__init__"}
+    assert not [room for room in sorted(rooms) if f"`{room}`" not in told]

@@ -32,18 +32,16 @@ def settle(
     serialised: bytes,
     found: GraphProto | None,
     infer: Callable[[bytes], GraphProto],
-    complain: Callable[[Exception], None],
 ) -> Settled:
     """Returns what is known of a view, with the claims of the model that nothing contradicts. `found` is what `infer`
-    says of it as it is, None if it fails; `complain` is told what is wrong whatever is claimed."""
+    says of it as it is, None if it fails."""
     try:
         return settling.settle(ModelProto.FromString(serialised), found, infer)
     except Exception:  # C++ errors come as several unrelated types
         bare = without(serialised)
     try:
         settled = _infer(bare, infer)
-    except Exception as error:
-        complain(error)
+    except Exception:  # it is wrong whatever is claimed
         return settling.settle(ModelProto.FromString(bare), leniently(bare), leniently)
     false = contradicting(ModelProto.FromString(serialised).graph, settled.graph)
     try:

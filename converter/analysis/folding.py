@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constants: the tensor behind a Constant node, and small values that a few nodes make out of constants."""
+"""Folds nodes whose inputs are small constants, and Shape and Size of values whose dimensions are known."""
 
 from __future__ import annotations
 

@@ -50,13 +50,12 @@ def _infer(serialised: bytes, *, check_type: bool, data_prop: bool) -> GraphProt
 
 def of_source(
     source: SourceModel,
-    complain: Callable[[Exception], None],
     disown: Callable[[set[str]], None] = lambda _: None,
 ) -> GraphProto:
     """Returns the inferred main graph of a model; it may be without nodes if they are simple.
 
     What the model states of its values is believed only if nothing contradicts it: `disown` is told the values of
-    which it states what is not so, `complain` what is wrong even without.
+    which it states what is not so.
     """
     seen = view.of_source(source)
     look = partial(strictly, check_type=False)  # which is for the result's check to see
@@ -70,7 +69,7 @@ def of_source(
     if found is None:
         found = _attempt(look, serialised)
     if found is None or what:
-        settled = claims.settle(serialised, found, look, complain)
+        settled = claims.settle(serialised, found, look)
         disown(settled.false)
         return settled.graph
     return found

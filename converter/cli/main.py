@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, and the only room that prints or exits.
+"""The command line: options, exit codes, and what is printed where.
 
 Imports click and nothing else that takes time, so that `--help` answers at once; onnx comes with the first model, rich
 with the first terminal. What is printed goes to stdout, or to stderr when the model itself goes to stdout; errors and
@@ -120,7 +120,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     type=click.Choice(["refuse", "cast", "cast-rounding"]),
     default="refuse",
     metavar="HOW",
-    help="missing types: refuse, cast, cast-rounding",
+    help="dtypes that the target lacks: refuse, cast, cast-rounding",
 )
 @click.option("--exact", is_flag=True, help="only rewrites that give the same bits")
 @click.option(
@@ -227,7 +227,7 @@ def main(
         "external": external,
         "external_name": external_name or None,
         "size_threshold": size_threshold,
-        "overwrite_data": overwrite_data or force,
+        "overwrite_data": overwrite_data,
     }
 
     try:
@@ -348,7 +348,6 @@ def _save(conversion: Conversion, path: str, saving: dict[str, Any], *, bar: boo
     if path == STREAM:
         conversion.write(sys.stdout.buffer, external=saving["external"])
         sys.stdout.buffer.flush()
-        conversion.report.destination = STREAM
         return
     with _progress(shown=bar and sys.stderr.isatty()) as progress:
         conversion.save(path, progress=progress, **saving)

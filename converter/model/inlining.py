@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts the nodes of a function in place of a call: a model-local function, an ONNX Script function, a schema body.
 
-The nodes keep the opset that the function imports; the engine carries them on from there, so that a body written for
+The nodes keep the opset that the function imports; the legalizer takes them on from there, so that a body written for
 another opset than the model is no special case.
 """
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from onnx import NodeProto
+
 from onnx_convert.analysis import inference
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.errors import InvalidModelError
@@ -24,7 +26,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, NodeProto, TypeProto
+    from onnx import GraphProto, TypeProto
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.model.source import SourceModel
@@ -65,26 +67,27 @@ def _refused_for_size(source: SourceModel) -> Plan | None:
     if count <= MOST_NODES + source.index.nodes:
         return None
     call = next(node for node in graph.node if key_of(node) in source.functions)
-    reason = f"the calls of functions, expanded, are too large: {count if count < 10**12 else 'more than 10^12'} nodes"
+    reason = (
+        f"the functions, inlined at their calls, are too large: {count if count < 10**12 else 'more than 10^12'} nodes"
+    )
     return _refused(source, reason, "call functions less often", call)
 
 
 def _refused(source: SourceModel, reason: str, remedy: str, node: NodeProto | None = None) -> Plan:
     """Returns a plan that changes nothing, and says why."""
     graph = source.proto.graph
-    node = node if node is not None else graph.node[0]
-    refusal = Refusal(node.op_type, node.domain, name_of(node), 0, opsets.DOWN, reason, remedy)
+    node = node if node is not None else next(iter(graph.node), NodeProto())
+    refusal = Refusal(node.op_type, node.domain, name_of(node), 0, opsets.DOWN, reason, remedy, code="too-large")
     return Plan(ModelPatch(GraphPatch(graph, NodeList(graph))), Counter(), [refusal])
 
 
 class _Planner:
-    """One planning. `faults` is what inference finds wrong with the source."""
+    """One planning."""
 
     def __init__(self, source: SourceModel, target: Target, options: Options) -> None:
         self.source = source
         self.target = target
         self.options = options
-        self.faults: list[Exception] = []
         model, index = source.proto, source.index
         self._session = Session(
             model.ir_version or opsets.INPUTS_ONLY,
@@ -94,9 +97,7 @@ class _Planner:
             lambda: names_in_use(model),
         )
         self._false: set[str] = set()
-        self._facts = Facts(
-            lambda: inference.of_source(source, self.faults.append, self._false.update), len(model.graph.node)
-        )
+        self._facts = Facts(lambda: inference.of_source(source, self._false.update), len(model.graph.node))
         self._steps: Counter[Step] = Counter()
         self._refusals: list[Refusal] = []
         self._assumed: list[str] = []
@@ -229,7 +230,7 @@ class _Planner:
                     continue
                 version, holder = known.setdefault(domain, (entry.version, f"function {key[1]}"))
                 if version != entry.version:
-                    reason = f"it has to be expanded, and imports {domain} {entry.version}, {holder} {version}"
+                    reason = f"it has to be inlined, and imports {domain} {entry.version}, {holder} {version}"
                     remedy = "go no lower than opset 15, whose IR version has functions"
                     refusal = Refusal(key[1], key[0], "", 0, opsets.DOWN, reason, remedy, code="function-imports")
                     self._refusals.append(refusal)

@@ -188,7 +188,11 @@ class Legalizer:
         except Exception as error:
             raise _fault(error, decision, node) from error
         if op.size and not self._options.expand_all:
-            raise Refuse(f"the replacement is very large: {op.size}", "--expand all, if it may be", code="too-large")
+            raise Refuse(
+                f"the replacement is very large: {op.size}",
+                "--expand all, if a very large model is acceptable",
+                code="too-large",
+            )
         self._promise(op.form, op.condition)
         try:
             op.take_over(outcome)

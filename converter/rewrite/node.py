@@ -55,7 +55,7 @@ LARGEST: Final = 1 << 24
 class Refuse(Exception):
     """Raised by an adapter: this node cannot cross with the same meaning.
 
-    `unknown` says that a fact is missing which the caller of an enclosing function may know; the engine then expands
+    `unknown` says that a fact is missing which the caller of an enclosing function may know; the planner then inlines
     the function at its calls and asks again there. `boundary` and `direction` tell where the node was refused; without
     a direction `boundary` is the opset down to which the node could have been carried. `code` is one of
     `onnx_convert.report.CODES`.

@@ -34,7 +34,7 @@ def _check_regular(path: Path, mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise InvalidModelError("is a folder, not a file", where=str(path))
     if not stat.S_ISREG(mode):  # opening a pipe would wait, a device may never end
-        raise InvalidModelError("is no regular file", where=str(path))
+        raise InvalidModelError("is not a regular file", where=str(path))
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

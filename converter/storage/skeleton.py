@@ -235,7 +235,7 @@ class ModelFile:
         """Returns the data file at a location. It must lie in the model's folder, links followed; what is opened is
         what is checked, and what is read later has to be the same file."""
         if not isinstance(location, str) or not location or "\0" in location:
-            raise InvalidModelError(f"{what}: the location is no file name", where=self.name)
+            raise InvalidModelError(f"{what}: the location is not a file name", where=self.name)
         if location in self._data_files:
             return self._data_files[location]
         if self.path is None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def validate(source: SourceModel) -> None:
     """Raises InvalidModelError, which names the node, unless the model is what its stamp says as far as can be told
     without inference."""
-    assert source.index is not None  # the structure, tensors and stated types
+    _ = source.index  # one walk over structure, tensors and stated types, which raises
     called = {(opsets.canonical_domain(function.domain), function.name) for function in source.proto.functions}
     kinds = Kinds(source)
     stamp.judge(kinds.cases, kinds.nodes, called, source.name)
