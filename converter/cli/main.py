@@ -73,6 +73,8 @@ class _Command(click.Command):
             raise
         if ctx.args:
             raise click.UsageError(hints.of_arguments(ctx.args), ctx)
+        if "" in (ctx.params.get("model"), ctx.params.get("output")):
+            raise click.UsageError("A file name is empty.", ctx)
         return rest
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
@@ -92,7 +94,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     """Reads `14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
     domain, _, version = text.rpartition(":")
     if version != "latest" and not (version.isdecimal() and int(version) > 0):
-        raise click.BadParameter(f"{text!r} is no opset; give a number, latest, or DOMAIN:NUMBER.")
+        raise click.BadParameter(f"{text!r} is not an opset; give a number, latest, or DOMAIN:NUMBER.")
     return domain or "ai.onnx", version if version == "latest" else int(version)
 
 
@@ -102,14 +104,14 @@ def _opset(text: str) -> tuple[str, int | str]:
     options_metavar="[OPTIONS]",
     epilog="Exit codes: 0 done, 1 refused, 2 usage, 4 unreadable, 5 would change.",
 )
-@click.argument("model", metavar="MODEL", required=False, type=click.Path())
+@click.argument("model", metavar="MODEL", required=False, type=click.Path(readable=False))
 @click.option("--to", multiple=True, type=_opset, metavar="OPSET", help="14, latest; once per domain: ai.onnx.ml:3")
 @click.option("--for", "runtimes", multiple=True, metavar="RUNTIME", help="what has to load it: onnxruntime@1.14")
 @click.option("--list-runtimes", is_flag=False, flag_value="", metavar="[NAME]", help="what --for knows, and how well")
 @click.option("--explain", metavar="OPERATOR", help="what becomes of it: Softmax, Softmax@13")
 @click.option("--coverage", is_flag=True, help="what is decided, for every operator")
 @click.option("--ir-version", type=int, metavar="N", help="instead of the one of the opset")
-@click.option("-o", "--output", type=click.Path(), metavar="PATH", help="file or folder, - for stdout")
+@click.option("-o", "--output", type=click.Path(readable=False), metavar="PATH", help="file or folder, - for stdout")
 @click.option("--in-place", is_flag=True, help="replace MODEL itself")
 @click.option("-f", "--force", is_flag=True, help="replace a file that is no ONNX model too")
 @click.option("--no-clobber", is_flag=True, help="replace no file")
@@ -120,7 +122,7 @@ def _opset(text: str) -> tuple[str, int | str]:
     type=click.Choice(["refuse", "cast", "cast-rounding"]),
     default="refuse",
     metavar="HOW",
-    help="dtypes that the target lacks: refuse, cast, cast-rounding",
+    help="lacking dtypes: refuse, cast, cast-rounding",
 )
 @click.option("--exact", is_flag=True, help="only rewrites that give the same bits")
 @click.option(
@@ -307,7 +309,7 @@ def _list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
     except UsageError as error:
         return _failed(error, as_json=as_json, debug=debug)
     if as_json:
-        click.echo(json.dumps([row.to_dict() for row in rows], indent=2))
+        _print_data([row.to_dict() for row in rows])
     else:
         _show([*tables.runtime_tables(rows)], sys.stdout)
     return 0
@@ -321,7 +323,7 @@ def _tell(operator: str | None, *, as_json: bool, debug: bool) -> int:
 
         told = operators.coverage() if operator is None else operators.explain(operator)
         if as_json:
-            click.echo(json.dumps(told.to_dict(), indent=2))
+            _print_data(told.to_dict())
         else:
             _show(operator_tables.tables(told), sys.stdout)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
@@ -417,7 +419,12 @@ def _failed(error: Exception, *, as_json: bool, debug: bool) -> int:
 
 
 def _print_json(status: str, told: Report | Description | None = None, **more: Any) -> None:
-    click.echo(json.dumps({"status": status, **(told.to_dict() if told else {}), **more}, indent=2, default=str))
+    _print_data({"status": status, **(told.to_dict() if told else {}), **more})
+
+
+def _print_data(data: Any) -> None:
+    with streams.left_by_its_reader(sys.stdout):
+        click.echo(json.dumps(data, indent=2, default=str))
 
 
 def _error(text: str) -> None:
@@ -437,5 +444,6 @@ def _show(parts: list[tables.Table | str], stream: IO[str]) -> None:
 
         console = Console(file=stream, highlight=False, color_system=None if _no_color() else "auto")
         console.print(tables.rich(parts))
-    else:
+        return
+    with streams.left_by_its_reader(stream):
         click.echo(tables.plain(parts), file=stream)

@@ -163,7 +163,7 @@ def _find(name: str) -> tuple[str, str, int]:
     looked in."""
     path, _, number = name.partition("@")
     if number and not number.isdecimal():
-        raise UsageError(f"{number!r} is no opset: ask for an operator, or for a boundary as in Softmax@13")
+        raise UsageError(f"{number!r} is not an opset: ask for an operator, or for a boundary as in Softmax@13")
     prefix, _, operator = path.rpartition(".")
     domain = opsets.canonical_domain(prefix)
     if domain and not opsets.is_known(domain):

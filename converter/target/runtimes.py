@@ -201,7 +201,8 @@ def find(text: str) -> Runtime:
     row = max(older, key=lambda row: _key(row.version))
     number = _key(row.version)
     if number != key[: len(number)] or len(number) < min(2, len(key)):
-        notes += (f"{row.name} {version} is not listed: taken to be like {row}, the nearest older one",)
+        which = "the nearest older one" if row.version else "of which one row is known, without a version"
+        notes += (f"{row.name} {version} is not listed: taken to be like {row}, {which}",)
     return replace(row, notes=notes)
 
 

@@ -62,6 +62,7 @@ class StandIn:
 
     def write(self, stream: io.BufferedIOBase, *, external: str) -> None:
         self.saved = {"external": external}
+        self.report.destination = "-"
         stream.write(COPY)
 
 
@@ -125,9 +126,9 @@ def test_help_fits_on_a_screen() -> None:
         ("model.onnx --check", "Missing option '--to' or '--for'"),
         ("model.onnx -o x.onnx", "Missing option '--to' or '--for'"),
         ("model.onnx --to 14 --for onnxruntime@1.14", "exclude each other"),
-        ("model.onnx --to fourteen", "'fourteen' is no opset"),
-        ("model.onnx --to 0", "'0' is no opset"),
-        ("model.onnx --to ai.onnx.ml:", "'ai.onnx.ml:' is no opset"),
+        ("model.onnx --to fourteen", "'fourteen' is not an opset"),
+        ("model.onnx --to 0", "'0' is not an opset"),
+        ("model.onnx --to ai.onnx.ml:", "'ai.onnx.ml:' is not an opset"),
         ("model.onnx --embed", "Missing option '--to'"),
         ("model.onnx --to 14 --to 15 --to 16", "names a domain twice"),
         ("model.onnx --to 14 --to ai.onnx:latest", "names a domain twice"),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -77,3 +78,19 @@ def test_a_process_whose_stdout_is_full_ends_with_4(tmp_path: Path, line: str) -
     with open("/dev/full", "wb") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, check=False)
     assert (done.returncode, done.stderr) == (4, b"error: No space left on device\n")
+
+
+@pytest.mark.parametrize("line", ["--coverage", "--list-runtimes", "--explain Softmax --json", "model.onnx --to 14"])
+def test_a_reader_that_leaves_is_no_failure(tmp_path: Path, line: str) -> None:
+    relu(tmp_path / "model.onnx", 13)
+    command = f"{shlex.quote(sys.executable)} -m onnx_convert {line}"
+    shell = f"{command} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", shell], capture_output=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "model.opset14.onnx").exists() == line.startswith("model")
+
+
+@pytest.mark.parametrize("line", ["model.onnx --to 14 -o ", " --to 14"])
+def test_an_empty_file_name_is_a_usage_error(line: str) -> None:
+    done = process(*line.split(" "))
+    assert (done.returncode, done.stderr) == (2, b"error: A file name is empty. (try --help)\n")

@@ -154,7 +154,7 @@ def test_a_long_chain_of_functions() -> None:
 
 
 def test_functions_that_stand_for_a_million_nodes() -> None:
-    with pytest.raises(RefusedError, match="expanded, are too large"):
+    with pytest.raises(RefusedError, match="inlined at their calls, are too large"):
         onnx_convert.convert(calling(20, 2), to=12)
 
 

@@ -128,7 +128,7 @@ def test_does_not_tell_of_others(operator: str, opset: int, hides: str) -> None:
         ("qqqqqqqqqqqq", "no operator 'qqqqqqqqqqqq' is known"),
         ("Softmax@12", "Softmax has no boundary 12: its boundaries are 11, 13"),
         ("ai.onnx.ml.Scaler@2", "Scaler has no boundary 2: it has none"),
-        ("Softmax@x", "'x' is no opset"),
+        ("Softmax@x", "'x' is not an opset"),
     ],
 )
 def test_an_unknown_name_is_a_usage_error(name: str, says: str) -> None:
