@@ -75,7 +75,8 @@ EDGES: list[Row] = [
         "(float[1,3,4] x, int64[2] i) => (float[1,1,2,4] y) <int64[2] b = {1,3}> "
         "{ y = Col2Im<strides=[1,2],pads=[0,1,0,1]>(x, i, b) }",
         feeds={"i": [2, 4]},
-        may_refuse={"ranks": "axes", "function": "axes"},
+        may_refuse={"ranks": "axes" if target > 10 else "rank", "function": "axes"},
+        unjudged={"float64": "onnxruntime has no ConvTranspose of double, and the reference crops none that is full"},
     )
     for target in (17, 13, 10)
 ] + [
@@ -87,6 +88,7 @@ EDGES: list[Row] = [
         feeds={"i": [1, 6]},
         dims={"N": 0, "C": 6},
         may_refuse={"ranks": "axes", "function": "axes"},
+        unjudged={"float64": "onnxruntime has no Col2Im of double, and the reference none of no image"},
     ),
 ]
 

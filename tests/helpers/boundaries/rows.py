@@ -47,6 +47,7 @@ class Row:
     feeds: Mapping[str, Any] = field(default_factory=dict)
     dims: Mapping[str, int] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+    unjudged: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.name} {self.source}->{self.target}"
@@ -92,6 +93,7 @@ def rewrites(name: str, source: int, target: int, graph: str, **more: Any) -> Ro
     feeds       values for inputs that random ones do not fit
     dims        sizes for symbolic dimensions
     options     further arguments of `convert`; with exact=True the numbers must agree to the bit
+    unjudged    variant -> why it is left out: there is no evaluator that runs it
     """
     return Row(name, source, target, graph, REWRITES, **more)
 
