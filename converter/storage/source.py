@@ -162,7 +162,7 @@ def find_missing(file: ModelFile) -> dict[str, str]:
     try:
         layout.of(file.model)
     except InternalError as error:
-        raise InvalidModelError("the location of an external tensor is no file name", where=file.name) from error
+        raise InvalidModelError("the location of an external tensor is not a file name", where=file.name) from error
     missing: dict[str, str] = {}
     for tensor in layout.external_tensors:
         try:
