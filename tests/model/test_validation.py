@@ -115,12 +115,20 @@ def test_invalid(source: ModelProto, says: str, to: int) -> None:
     assert source.SerializeToString(deterministic=True) == before
 
 
+def left_out() -> ModelProto:
+    """Returns a model with two nodes whose second output is left out; the text of it is read differently by old onnx."""
+    source = model("(float[2] x) => (float[2] y) { z = Dropout (x) y = Dropout (z) }", 13)
+    for node in source.graph.node:
+        node.output.append("")
+    return source
+
+
 @pytest.mark.parametrize(
     "source",
     [
         model("(float[2] x) => (float[2] y) { y = Neg (z) z = Relu (x) }", 13),  # out of order, but no cycle
         model("(float[2] x) => (float[2] x) { y = Relu (x) }", 13),  # an input handed through
-        model("(bool c, float[2] x) => (float[2] y) { y, , = Dropout (x) }", 13),  # outputs left out, twice
+        left_out(),
         stamped(("ai.onnx", 13)),
         called("y = f.F1 (x)", "y = Neg (x)"),
     ],
