@@ -116,7 +116,7 @@ def test_invalid(source: ModelProto, says: str, to: int) -> None:
 
 
 def left_out() -> ModelProto:
-    """Returns a model with two nodes whose second output is left out; the text of it is read differently by old onnx."""
+    """Returns a model with two nodes whose second output is left out, which old onnx does not read from text."""
     source = model("(float[2] x) => (float[2] y) { z = Dropout (x) y = Dropout (z) }", 13)
     for node in source.graph.node:
         node.output.append("")
