@@ -6,7 +6,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 EXACT: Final = "exact"
 EQUIVALENT: Final = "equivalent"
@@ -159,3 +162,12 @@ class Refusal(NamedTuple):
         step = f" at boundary {self.boundary}" if self.boundary else ""
         text = f"{self.operator} {where!r}{step}: {self.reason}"
         return f"{text} ({self.remedy})" if self.remedy else text
+
+
+def nodes_text(foreign: Mapping[str, Mapping[str, int]], domains: Iterable[str]) -> str:
+    """Returns nodes of some domains for people: `3 nodes of com.acme (Gate, Mixer)`."""
+    told = []
+    for domain in domains:
+        count = sum(foreign[domain].values())
+        told.append(f"{count} node{'' if count == 1 else 's'} of {domain} ({', '.join(sorted(foreign[domain]))})")
+    return " and ".join(told)

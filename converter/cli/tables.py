@@ -11,8 +11,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx_convert.report import CONDITIONAL, EQUIVALENT
-from onnx_convert.target.runtimes import nodes_text
+from onnx_convert.report import CONDITIONAL, EQUIVALENT, nodes_text
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -12,11 +12,10 @@ from onnx_convert.planning.check import check
 from onnx_convert.planning.planner import plan
 from onnx_convert.planning.reach import Reach
 from onnx_convert.planning.remedies import with_remedies
-from onnx_convert.report import Report
+from onnx_convert.report import Report, nodes_text
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
 from onnx_convert.target.resolve import resolve, unused_excess
-from onnx_convert.target.runtimes import nodes_text
 from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:

@@ -7,13 +7,11 @@ Imports nothing that takes time: the table can be listed without onnx.
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import metadata, resources
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.errors import UsageError
@@ -164,15 +162,6 @@ class Runtime:
         return {key: stamps[key] for key, most in limits.items() if most is not None and stamps.get(key, 0) > most}
 
 
-def nodes_text(foreign: Mapping[str, Mapping[str, int]], domains: Iterable[str]) -> str:
-    """Returns nodes of some domains for people: `3 nodes of com.acme (Gate, Mixer)`."""
-    told = []
-    for domain in domains:
-        count = sum(foreign[domain].values())
-        told.append(f"{count} node{'' if count == 1 else 's'} of {domain} ({', '.join(sorted(foreign[domain]))})")
-    return " and ".join(told)
-
-
 def find(text: str) -> Runtime:
     """Returns the row for `NAME@VERSION`; `==` and `:` do as well. An unlisted version takes the nearest older one.
 
@@ -255,6 +244,8 @@ def listed() -> tuple[Runtime, ...]:
 
 @lru_cache(maxsize=1)
 def _tables() -> dict[str, Any]:
+    from importlib import resources
+
     text = resources.files("onnx_convert.target").joinpath("runtimes.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
@@ -279,6 +270,8 @@ def _name(given: str) -> str:
     wanted = given.lower().replace("_", "-")
     if wanted in names:
         return names[wanted]
+    import difflib
+
     near = list(dict.fromkeys(names[match] for match in difflib.get_close_matches(wanted, names, n=4, cutoff=0.7)))
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise UsageError(
@@ -295,6 +288,8 @@ def _key(version: str) -> tuple[int, ...]:
 
 def _installed() -> str:
     """Returns the version of the onnxruntime that is installed, whichever distribution brought it; "" if none is."""
+    from importlib import metadata
+
     for distribution in _HERE:
         try:
             return metadata.version(distribution)
