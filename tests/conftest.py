@@ -43,3 +43,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import WorkStealingScheduling
 
     return WorkStealingScheduling(config, log)
+
+
+@pytest.fixture
+def undecided(monkeypatch: pytest.MonkeyPatch):
+    """Softmax has no decision at 13, upwards."""
+    from onnx_convert.rewrite import registry
+    from onnx_convert.spec.opsets import UP
+
+    assert registry.decision("Softmax", 13, UP) is not None  # asked for, so that the family is there
+    monkeypatch.delitem(registry._decisions, ("", "Softmax", 13, UP))
+    registry.route.cache_clear()
+    yield
+    monkeypatch.undo()
+    registry.route.cache_clear()

@@ -39,7 +39,7 @@ _SMALL = 1024  # bytes
 _INTEGERS = (TensorProto.INT64, TensorProto.INT32)
 
 Key = tuple[Any, ...]
-"""What a node is judged by: the body that it stands in, domain and operator, attributes, outputs, inputs."""
+"""Names all that a verdict on a node depends on: its body, domain, operator, attributes, outputs, inputs."""
 
 
 class Case(NamedTuple):

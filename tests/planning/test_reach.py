@@ -11,24 +11,12 @@ from texts import model
 import onnx_convert
 import onnx_convert.adapters
 from onnx_convert import RefusedError
-from onnx_convert.rewrite import registry
 from onnx_convert.spec import opsets
 
 DOWN, UP = opsets.DOWN, opsets.UP
 
 
 # ---- refusals
-
-
-@pytest.fixture
-def undecided(monkeypatch: pytest.MonkeyPatch):
-    """Softmax has no decision at 13, upwards."""
-    assert registry.decision("Softmax", 13, UP) is not None  # asked for, so that the family is there
-    monkeypatch.delitem(registry._decisions, ("", "Softmax", 13, UP))
-    registry.route.cache_clear()
-    yield
-    monkeypatch.undo()
-    registry.route.cache_clear()
 
 
 @pytest.mark.usefixtures("undecided")

@@ -19,17 +19,6 @@ DOWN, UP = opsets.DOWN, opsets.UP
 # ---- refusals
 
 
-@pytest.fixture
-def undecided(monkeypatch: pytest.MonkeyPatch):
-    """Softmax has no decision at 13, upwards."""
-    assert registry.decision("Softmax", 13, UP) is not None  # asked for, so that the family is there
-    monkeypatch.delitem(registry._decisions, ("", "Softmax", 13, UP))
-    registry.route.cache_clear()
-    yield
-    monkeypatch.undo()
-    registry.route.cache_clear()
-
-
 @pytest.mark.usefixtures("undecided")
 def test_what_is_not_decided_is_refused() -> None:
     source = model("(float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 1> (x) }", 12)

@@ -3,87 +3,52 @@
 
 from __future__ import annotations
 
-from math import inf, nan
-from typing import Any
-
 import numpy as np
-import onnx.parser
 import pytest
-from onnx import ModelProto, helper
+from elementwise import CONDITIONAL, HUGE, NUMPY, SPECIAL, TINY, both_signs, converted, down, sizes, unary
 
-import onnx_convert
 from boundaries import Row, each_of, refuses, rewrites
-from oracle import run
-
-# Few operators tell the shapes of what they make below opset 6, and then nothing can be stretched there.
-NO_SHAPES = {"*": "repeated"}
-CONDITIONAL = {"allow": ["conditional"]}
-
-SPECIAL = {"x": [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -3.5, 60000.0]}
-
-
-def _typed(dtype: str, shape: str) -> str:
-    """Returns a tensor of these sizes, a scalar of none."""
-    return f"{dtype}[{shape}]" if shape else dtype
-
-
-def _unary(call: str, shape: str = "12", dtype: str = "float", result: str = "") -> str:
-    return f"({_typed(dtype, shape)} x) => ({_typed(result or dtype, shape)} y) {{ y = {call} }}"
-
-
-def lowest(target: int) -> dict[str, Any]:
-    """What may be refused at a target."""
-    return {"may_refuse": NO_SHAPES} if target < 6 else {}
-
-
-def _down(name: str, call: str, source: int, *targets: int, **more: Any) -> list[Row]:
-    rows = [rewrites(name, source, target, _unary(call), **lowest(target), **more) for target in targets]
-    nothing = rewrites(
-        f"{name} of no elements", source, min(targets), _unary(call, "2,N"), dims={"N": 0}, **lowest(min(targets))
-    )
-    return [*rows, nothing]
-
 
 # ---- activations
 
 SMALL = {"x": [x / 100 for x in range(-6, 6)]}  # the function of Gelu, which runs for double, has a constant in float
 
 ACTIVATIONS: list[Row] = [
-    *_down("SwiGLU with itself", "SwiGLU(x, x)", 28, 27, 24, 13, 6, 1),
-    *_down("SwiGLU with alpha", "SwiGLU<alpha=1.5>(x, x)", 28, 27, 13, 6, 1),
-    *_down("Swish", "Swish(x)", 24, 23, 13, 6, 1),
-    *_down("Swish with alpha", "Swish<alpha=0.5>(x)", 24, 23, 13, 6, 1),
-    *_down("HardSwish", "HardSwish(x)", 14, 13, 6, 1),
-    *_down("HardSwish", "HardSwish(x)", 22, 12),
-    *_down("Gelu", "Gelu(x)", 20, 19, 13, 9),
-    *_down("Gelu by Tanh", 'Gelu<approximate="tanh">(x)', 20, 19, 13, 9, 6, 1, feeds=SMALL),
-    refuses("Gelu", 20, 8, _unary("Gelu(x)"), because="error function"),
-    *_down("Mish", "Mish(x)", 18, 17, 13, 6, 1),
-    *_down("Celu", "Celu(x)", 12, 11, 6, 1),
-    *_down("Celu with alpha", "Celu<alpha=0.5>(x)", 12, 11, 6, 1),
-    *_down("Celu with a large alpha", "Celu<alpha=3.0>(x)", 12, 11),
-    *_down("Celu", "Celu(x)", 28, 27, 12, 11),
-    refuses("Celu with alpha below 0", 12, 11, _unary("Celu<alpha=-1.0>(x)"), because="alpha"),
-    *_down("ThresholdedRelu", "ThresholdedRelu(x)", 10, 9, 8, 7, 6, feeds=SPECIAL, options={"exact": True}),
-    *_down("ThresholdedRelu with alpha", "ThresholdedRelu<alpha=-0.5>(x)", 22, 9, 7, 1, feeds=SPECIAL),
-    *_down("Shrink", "Shrink(x)", 9, 8, 7, 6, feeds=SPECIAL, options={"exact": True}),
-    *_down("Shrink with bias", "Shrink<lambd=0.25,bias=0.75>(x)", 9, 8, 7, 6, 1, feeds=SPECIAL),
-    *_down("Shrink beyond 0", "Shrink<lambd=-0.25,bias=0.75>(x)", 9, 8, 7, feeds=SPECIAL),
+    *down("SwiGLU with itself", "SwiGLU(x, x)", 28, 27, 24, 13, 6, 1),
+    *down("SwiGLU with alpha", "SwiGLU<alpha=1.5>(x, x)", 28, 27, 13, 6, 1),
+    *down("Swish", "Swish(x)", 24, 23, 13, 6, 1),
+    *down("Swish with alpha", "Swish<alpha=0.5>(x)", 24, 23, 13, 6, 1),
+    *down("HardSwish", "HardSwish(x)", 14, 13, 6, 1),
+    *down("HardSwish", "HardSwish(x)", 22, 12),
+    *down("Gelu", "Gelu(x)", 20, 19, 13, 9),
+    *down("Gelu by Tanh", 'Gelu<approximate="tanh">(x)', 20, 19, 13, 9, 6, 1, feeds=SMALL),
+    refuses("Gelu", 20, 8, unary("Gelu(x)"), because="error function"),
+    *down("Mish", "Mish(x)", 18, 17, 13, 6, 1),
+    *down("Celu", "Celu(x)", 12, 11, 6, 1),
+    *down("Celu with alpha", "Celu<alpha=0.5>(x)", 12, 11, 6, 1),
+    *down("Celu with a large alpha", "Celu<alpha=3.0>(x)", 12, 11),
+    *down("Celu", "Celu(x)", 28, 27, 12, 11),
+    refuses("Celu with alpha below 0", 12, 11, unary("Celu<alpha=-1.0>(x)"), because="alpha"),
+    *down("ThresholdedRelu", "ThresholdedRelu(x)", 10, 9, 8, 7, 6, feeds=SPECIAL, options={"exact": True}),
+    *down("ThresholdedRelu with alpha", "ThresholdedRelu<alpha=-0.5>(x)", 22, 9, 7, 1, feeds=SPECIAL),
+    *down("Shrink", "Shrink(x)", 9, 8, 7, 6, feeds=SPECIAL, options={"exact": True}),
+    *down("Shrink with bias", "Shrink<lambd=0.25,bias=0.75>(x)", 9, 8, 7, 6, 1, feeds=SPECIAL),
+    *down("Shrink beyond 0", "Shrink<lambd=-0.25,bias=0.75>(x)", 9, 8, 7, feeds=SPECIAL),
     *(
-        rewrites(f"Shrink of {t}", 9, 8, _unary("Shrink<lambd=1.5,bias=1.5>(x)", "9", t), feeds={"x": range(9)})
+        rewrites(f"Shrink of {t}", 9, 8, unary("Shrink<lambd=1.5,bias=1.5>(x)", "9", t), feeds={"x": range(9)})
         for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32")
     ),
     rewrites(
         "Shrink of int64",
         9,
         8,
-        _unary("Shrink<lambd=1.5>(x)", "5", "int64"),
+        unary("Shrink<lambd=1.5>(x)", "5", "int64"),
         options=CONDITIONAL,
         feeds={"x": range(5)},
     ),
 ]
 
-ERF: list[Row] = [refuses("Erf", 13, 8, _unary("Erf(x)"), because="error function")]
+ERF: list[Row] = [refuses("Erf", 13, 8, unary("Erf(x)"), because="error function")]
 
 
 ROWS = [*ACTIVATIONS, *ERF]
@@ -91,45 +56,13 @@ ROWS = [*ACTIVATIONS, *ERF]
 test_rows = each_of(ROWS)
 
 
-NUMPY = {"float": np.float32, "double": np.float64, "float16": np.float16}
-
-
-NEWEST = onnx.defs.onnx_opset_version()
-
-
-def model(opset: int, graph: str) -> ModelProto:
-    if opset > NEWEST:
-        pytest.skip(f"this onnx ends at opset {NEWEST}")
-    parsed = onnx.parser.parse_graph(f"g {graph}")
-    imports = [helper.make_opsetid("", opset)]
-    return helper.make_model(parsed, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
-
-
-def converted(call: str, dtype: str, opset: int, target: int, x: np.ndarray) -> np.ndarray:
-    source = model(opset, f"({dtype}[N] x) => ({dtype}[N] y) {{ y = {call}(x) }}")
-    (y,) = run(onnx_convert.convert(source, to=target).model, {"x": x})
-    return np.asarray(y)
-
-
-def sizes(dtype: str, low: float, high: float, count: int = 400) -> np.ndarray:
-    """Magnitudes from low to high, evenly by their logarithms, as float32 or the like."""
-    return np.geomspace(low, high, count).astype(NUMPY[dtype])
-
-
 # ---- relative errors
-
-TINY = {"float": 1e-30, "double": 1e-200, "float16": 1e-3}
-HUGE = {"float": 3.4e38, "double": 1.7e308, "float16": 65000.0}
-
-
-def _both_signs(x: np.ndarray) -> np.ndarray:
-    return np.concatenate([x, -x])
 
 
 @pytest.mark.parametrize("dtype", ["float", "float16"])
 @pytest.mark.parametrize("alpha", [0.01, 0.5, 4.0])
 def test_celu_does_not_overflow(alpha: float, dtype: str) -> None:
-    x = _both_signs(sizes(dtype, TINY[dtype], HUGE[dtype]))
+    x = both_signs(sizes(dtype, TINY[dtype], HUGE[dtype]))
     opset = 12 if dtype == "float" else 28
     wide = x.astype(np.float64)
     expected = np.maximum(wide, 0) + np.minimum(0, alpha * np.expm1(np.minimum(wide, 0) / alpha))

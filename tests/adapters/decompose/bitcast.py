@@ -4,36 +4,13 @@
 from __future__ import annotations
 
 import numpy as np
-import onnx.parser
 import pytest
-from onnx import ModelProto, helper
+from elementwise import NUMPY, known_model, operands, same_bits, unary
+from onnx import helper
 
 import onnx_convert
 from boundaries import Row, each_of, refuses, rewrites
 from oracle import run
-
-
-def _typed(dtype: str, shape: str) -> str:
-    """Returns a tensor of these sizes, a scalar of none."""
-    return f"{dtype}[{shape}]" if shape else dtype
-
-
-def _unary(call: str, shape: str = "12", dtype: str = "float", result: str = "") -> str:
-    return f"({_typed(dtype, shape)} x) => ({_typed(result or dtype, shape)} y) {{ y = {call} }}"
-
-
-def _limits(t: str) -> tuple[int, int]:
-    width = int(t.removeprefix("u").removeprefix("int"))
-    return (0, 2**width - 1) if t[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
-
-
-def _operands(t: str) -> dict[str, list[int]]:
-    low, high = _limits(t)
-    return {
-        "a": [low, high, low, 0, 1, 5, 7, 100, high - 3, low + 77],
-        "b": [high, high, low, 7, 3, low, 13, 85, 2, high // 3],
-    }
-
 
 BIT_CASTS: list[Row] = [
     *(
@@ -41,8 +18,8 @@ BIT_CASTS: list[Row] = [
             f"BitCast of {t} to {number}",
             26,
             25,
-            _unary(f"BitCast<to={number}>(x)", "10", t, result),
-            feeds={"x": _operands(t)["a"]},
+            unary(f"BitCast<to={number}>(x)", "10", t, result),
+            feeds={"x": operands(t)["a"]},
             into=["Cast"],
         )
         for t, number, result in (
@@ -54,11 +31,11 @@ BIT_CASTS: list[Row] = [
             ("uint64", 7, "int64"),
         )
     ),
-    rewrites("BitCast to the same", 26, 25, _unary("BitCast<to=6>(x)", "3", "int32"), into=["Identity"]),
-    rewrites("BitCast of booleans", 26, 9, _unary("BitCast<to=2>(x)", "3", "bool", "uint8"), into=["Cast"]),
-    refuses("BitCast of floats", 26, 25, _unary("BitCast<to=7>(x)", "3", "double", "int64"), because="bits of double"),
+    rewrites("BitCast to the same", 26, 25, unary("BitCast<to=6>(x)", "3", "int32"), into=["Identity"]),
+    rewrites("BitCast of booleans", 26, 9, unary("BitCast<to=2>(x)", "3", "bool", "uint8"), into=["Cast"]),
+    refuses("BitCast of floats", 26, 25, unary("BitCast<to=7>(x)", "3", "double", "int64"), because="bits of double"),
     *(
-        rewrites(f"BitCast to {result}", 26, target, _unary(f"BitCast<to={number}>(x)", "10", t, result))
+        rewrites(f"BitCast to {result}", 26, target, unary(f"BitCast<to={number}>(x)", "10", t, result))
         for t, number, result in (
             ("int64", 11, "double"),
             ("uint16", 10, "float16"),
@@ -71,27 +48,6 @@ BIT_CASTS: list[Row] = [
 ROWS = BIT_CASTS
 
 test_rows = each_of(ROWS)
-
-
-NUMPY = {"float": np.float32, "double": np.float64, "float16": np.float16}
-
-
-NEWEST = onnx.defs.onnx_opset_version()
-
-
-def model(opset: int, graph: str) -> ModelProto:
-    if opset > NEWEST:
-        pytest.skip(f"this onnx ends at opset {NEWEST}")
-    parsed = onnx.parser.parse_graph(f"g {graph}")
-    imports = [helper.make_opsetid("", opset)]
-    return helper.make_model(parsed, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
-
-
-def same_bits(got: np.ndarray, expected: np.ndarray) -> None:
-    """NaN payloads apart."""
-    np.testing.assert_array_equal(got, expected)
-    number = ~np.isnan(expected)
-    np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(expected)[number])
 
 
 PATTERNS = {
@@ -124,7 +80,7 @@ def test_bits_of_floats(start: str, stop: str, target: int) -> None:
     patterns = PATTERNS[types[0].itemsize * 8]
     x, expected = (patterns.view(dtype) for dtype in types)
     number = helper.np_dtype_to_tensor_dtype(types[1])
-    source = model(26, f"({start}[N] x) => ({stop}[N] y) {{ y = BitCast<to={number}>(x) }}")
+    source = known_model(26, f"({start}[N] x) => ({stop}[N] y) {{ y = BitCast<to={number}>(x) }}")
     (got,) = run(onnx_convert.convert(source, to=target, exact=True).model, {"x": x})
     if types[1].kind == "f":
         same_bits(got, expected)

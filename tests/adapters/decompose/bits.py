@@ -7,51 +7,24 @@ import re
 from math import inf, nan
 
 import numpy as np
-import onnx.parser
 import pytest
-from onnx import ModelProto, helper
+from elementwise import CONDITIONAL, NO_INTEGERS, known_model, limits, operands, typed, unary
 
 import onnx_convert
 from boundaries import Row, each_of, refuses, rewrites
 from oracle import run
-
-NO_INTEGERS = {"function": "floats"}  # below 9 a Constant makes only those, and a function has no initializers
-CONDITIONAL = {"allow": ["conditional"]}
-
-
-def _typed(dtype: str, shape: str) -> str:
-    """Returns a tensor of these sizes, a scalar of none."""
-    return f"{dtype}[{shape}]" if shape else dtype
-
-
-def _unary(call: str, shape: str = "12", dtype: str = "float", result: str = "") -> str:
-    return f"({_typed(dtype, shape)} x) => ({_typed(result or dtype, shape)} y) {{ y = {call} }}"
-
 
 # ---- bits
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
 
-def _limits(t: str) -> tuple[int, int]:
-    width = int(t.removeprefix("u").removeprefix("int"))
-    return (0, 2**width - 1) if t[0] == "u" else (-(2 ** (width - 1)), 2 ** (width - 1) - 1)
-
-
-def _operands(t: str) -> dict[str, list[int]]:
-    low, high = _limits(t)
-    return {
-        "a": [low, high, low, 0, 1, 5, 7, 100, high - 3, low + 77],
-        "b": [high, high, low, 7, 3, low, 13, 85, 2, high // 3],
-    }
-
-
 def _binary(op: str, t: str, a: str = "10", b: str = "10", y: str = "10") -> str:
-    return f"({_typed(t, a)} a, {_typed(t, b)} b) => ({_typed(t, y)} y) {{ y = {op}(a, b) }}"
+    return f"({typed(t, a)} a, {typed(t, b)} b) => ({typed(t, y)} y) {{ y = {op}(a, b) }}"
 
 
 def _mod(t: str) -> dict[str, list[int]]:
-    low, high = _limits(t)
+    low, high = limits(t)
     signed, low = (-1, low + 1) if low else (1, low)  # the lowest of all has no magnitude
     return {
         "a": [low, high, low, 0, 7, signed * 7, 7, signed * 7, 6, high],
@@ -85,7 +58,7 @@ BITS: list[Row] = [
             11,
             target,
             _binary(f'BitShift<direction="{way}">', t),
-            feeds={"a": _operands(t)["a"], "b": [0, 1, 2, 3, 7, 1, 6, 5, int(t[4:]) - 1, 4]},
+            feeds={"a": operands(t)["a"], "b": [0, 1, 2, 3, 7, 1, 6, 5, int(t[4:]) - 1, 4]},
         )
         for t in ("uint8", "uint16", "uint32", "uint64")
         for way in ("LEFT", "RIGHT")
@@ -103,7 +76,7 @@ BITS: list[Row] = [
         for target in (10, 7)
     ),
     *(
-        rewrites(f"{op} of {t}", 18, target, _binary(op, t), feeds=_operands(t))
+        rewrites(f"{op} of {t}", 18, target, _binary(op, t), feeds=operands(t))
         for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
         for t in INTEGERS
         for target in (17, 10, 9, 7)
@@ -112,7 +85,7 @@ BITS: list[Row] = [
     rewrites("BitwiseAnd of scalars", 18, 9, _binary("BitwiseAnd", "int32", "", "", "")),
     rewrites("BitwiseAnd of nothing", 18, 11, _binary("BitwiseAnd", "int32", "N", "1", "N"), dims={"N": 0}),
     *(
-        rewrites(f"BitwiseNot of {t}", 18, target, _unary("BitwiseNot(x)", "10", t), feeds={"x": _operands(t)["a"]})
+        rewrites(f"BitwiseNot of {t}", 18, target, unary("BitwiseNot(x)", "10", t), feeds={"x": operands(t)["a"]})
         for t in INTEGERS
         for target in (17, 12, 7)
     ),
@@ -124,17 +97,6 @@ ROWS = BITS
 test_rows = each_of(ROWS)
 
 
-NEWEST = onnx.defs.onnx_opset_version()
-
-
-def model(opset: int, graph: str) -> ModelProto:
-    if opset > NEWEST:
-        pytest.skip(f"this onnx ends at opset {NEWEST}")
-    parsed = onnx.parser.parse_graph(f"g {graph}")
-    imports = [helper.make_opsetid("", opset)]
-    return helper.make_model(parsed, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
-
-
 @pytest.mark.parametrize("target", [9, 8, 7])
 def test_remainder_of_floats_is_exact(target: int) -> None:
     random = np.random.default_rng(0)
@@ -142,7 +104,7 @@ def test_remainder_of_floats_is_exact(target: int) -> None:
     b = np.concatenate([random.standard_normal(2000), [np.inf, -np.inf, 2.0, 3.0, 2.0, np.nan]]).astype(np.float32)
     kept = ~(np.abs(a) >= 2.0**28 * np.abs(b)) | np.isinf(a)
     a, b = a[kept], b[kept]
-    source = model(13, "(float[N] a, float[N] b) => (float[N] y) { y = Mod<fmod=1>(a, b) }")
+    source = known_model(13, "(float[N] a, float[N] b) => (float[N] y) { y = Mod<fmod=1>(a, b) }")
     with pytest.raises(onnx_convert.RefusedError, match=re.escape("2**28")):
         onnx_convert.convert(source, to=target)
     result = onnx_convert.convert(source, to=target, allow=["conditional"]).model
@@ -153,7 +115,7 @@ def test_remainder_of_floats_is_exact(target: int) -> None:
 def test_remainder_of_float16_is_exact_whatever_the_quotient() -> None:
     values = np.array([6e-8, -3.1e-5, 0.1, -1.0, 3.0, 777.0, 65504.0, np.inf], np.float16)
     a, b = (grid.ravel() for grid in np.meshgrid(values, values))
-    source = model(13, "(float16[N] a, float16[N] b) => (float16[N] y) { y = Mod<fmod=1>(a, b) }")
+    source = known_model(13, "(float16[N] a, float16[N] b) => (float16[N] y) { y = Mod<fmod=1>(a, b) }")
     (got,) = run(onnx_convert.convert(source, to=9, exact=True).model, {"a": a, "b": b})
     with np.errstate(invalid="ignore"):
         np.testing.assert_array_equal(got, np.fmod(a, b))
@@ -168,6 +130,6 @@ def test_every_bit_is_combined(op: str, dtype: str) -> None:
     limits = np.iinfo(dtype)
     a, b = np.random.default_rng(0).integers(limits.min, limits.max, (2, 300), dtype=dtype, endpoint=True)
     a[:4], b[:4] = [limits.min, limits.max, limits.min, 0], [limits.max, limits.max, limits.min, limits.max]
-    source = model(18, f"({dtype}[N] a, {dtype}[N] b) => ({dtype}[N] y) {{ y = Bitwise{op}(a, b) }}")
+    source = known_model(18, f"({dtype}[N] a, {dtype}[N] b) => ({dtype}[N] y) {{ y = Bitwise{op}(a, b) }}")
     (got,) = run(onnx_convert.convert(source, to=13, exact=True).model, {"a": a, "b": b})
     np.testing.assert_array_equal(got, BITWISE[op](a, b))

@@ -4,45 +4,27 @@
 from __future__ import annotations
 
 from math import inf, nan
-from typing import Any
 
 import numpy as np
-import onnx.parser
 import pytest
-from onnx import ModelProto, helper
+from elementwise import (
+    NO_INTEGERS,
+    NO_SHAPES,
+    NUMPY,
+    SPECIAL,
+    both_signs,
+    converted,
+    down,
+    known_model,
+    lowest,
+    same_bits,
+    typed,
+    unary,
+)
 
 import onnx_convert
 from boundaries import Row, each_of, refuses, rewrites
 from oracle import run
-
-# Few operators tell the shapes of what they make below opset 6, and then nothing can be stretched there.
-NO_SHAPES = {"*": "repeated"}
-NO_INTEGERS = {"function": "floats"}  # below 9 a Constant makes only those, and a function has no initializers
-
-SPECIAL = {"x": [nan, inf, -inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -3.5, 60000.0]}
-
-
-def _typed(dtype: str, shape: str) -> str:
-    """Returns a tensor of these sizes, a scalar of none."""
-    return f"{dtype}[{shape}]" if shape else dtype
-
-
-def _unary(call: str, shape: str = "12", dtype: str = "float", result: str = "") -> str:
-    return f"({_typed(dtype, shape)} x) => ({_typed(result or dtype, shape)} y) {{ y = {call} }}"
-
-
-def lowest(target: int) -> dict[str, Any]:
-    """What may be refused at a target."""
-    return {"may_refuse": NO_SHAPES} if target < 6 else {}
-
-
-def _down(name: str, call: str, source: int, *targets: int, **more: Any) -> list[Row]:
-    rows = [rewrites(name, source, target, _unary(call), **lowest(target), **more) for target in targets]
-    nothing = rewrites(
-        f"{name} of no elements", source, min(targets), _unary(call, "2,N"), dims={"N": 0}, **lowest(min(targets))
-    )
-    return [*rows, nothing]
-
 
 # ---- comparing and choosing
 
@@ -53,7 +35,7 @@ PAIRS = {
 
 
 def _pair(op: str, dtype: str = "float", a: str = "10", b: str = "10", y: str = "10") -> str:
-    return f"({_typed(dtype, a)} a, {_typed(dtype, b)} b) => ({_typed('bool', y)} y) {{ y = {op}(a, b) }}"
+    return f"({typed(dtype, a)} a, {typed(dtype, b)} b) => ({typed('bool', y)} y) {{ y = {op}(a, b) }}"
 
 
 COMPARISONS: list[Row] = [
@@ -77,14 +59,12 @@ COMPARISONS: list[Row] = [
         row
         for target in (8, 7, 6, 1)
         for row in (
-            rewrites("IsNaN", 9, target, _unary("IsNaN(x)", result="bool"), feeds=SPECIAL, **lowest(target)),
-            rewrites("IsNaN of a scalar", 13, target, _unary("IsNaN(x)", "", result="bool"), **lowest(target)),
+            rewrites("IsNaN", 9, target, unary("IsNaN(x)", result="bool"), feeds=SPECIAL, **lowest(target)),
+            rewrites("IsNaN of a scalar", 13, target, unary("IsNaN(x)", "", result="bool"), **lowest(target)),
         )
     ),
     *(
-        rewrites(
-            f"IsInf{sides}", 10, target, _unary(f"IsInf{sides}(x)", result="bool"), feeds=SPECIAL, **lowest(target)
-        )
+        rewrites(f"IsInf{sides}", 10, target, unary(f"IsInf{sides}(x)", result="bool"), feeds=SPECIAL, **lowest(target))
         for target in (9, 8, 7, 6, 1)
         for sides in (
             "",
@@ -93,26 +73,26 @@ COMPARISONS: list[Row] = [
             "<detect_positive=0,detect_negative=0>",
         )
     ),
-    refuses("IsInf of bfloat16", 20, 9, _unary("IsInf(x)", "3", "bfloat16", "bool"), because="bfloat16"),
-    rewrites("IsInf", 20, 9, _unary("IsInf(x)", result="bool"), feeds=SPECIAL),
-    *_down("Sign", "Sign(x)", 9, 8, 7, 6, 1, feeds={"x": [7.0, *SPECIAL["x"][1:]]}),
+    refuses("IsInf of bfloat16", 20, 9, unary("IsInf(x)", "3", "bfloat16", "bool"), because="bfloat16"),
+    rewrites("IsInf", 20, 9, unary("IsInf(x)", result="bool"), feeds=SPECIAL),
+    *down("Sign", "Sign(x)", 9, 8, 7, 6, 1, feeds={"x": [7.0, *SPECIAL["x"][1:]]}),
     *(  # onnxruntime makes 0 of a float16 that is no number
-        rewrites("Sign of NaN", 9, target, _unary("Sign(x)", "12", "double"), feeds=SPECIAL, **lowest(target))
+        rewrites("Sign of NaN", 9, target, unary("Sign(x)", "12", "double"), feeds=SPECIAL, **lowest(target))
         for target in (8, 7, 6, 1)
     ),
     *(
-        rewrites(f"Sign of {t}", 9, target, _unary("Sign(x)", "2,3", t), **lowest(target))
+        rewrites(f"Sign of {t}", 9, target, unary("Sign(x)", "2,3", t), **lowest(target))
         for t in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
         for target in (8, 6, 1)
     ),
-    *_down("Round", "Round(x)", 11, 8, 7, 6, feeds=SPECIAL, options={"exact": True}),
-    *_down("Round", "Round(x)", 22, 10, 9, 1, feeds=SPECIAL),  # the Where of onnxruntime makes 0 of -0
+    *down("Round", "Round(x)", 11, 8, 7, 6, feeds=SPECIAL, options={"exact": True}),
+    *down("Round", "Round(x)", 22, 10, 9, 1, feeds=SPECIAL),  # the Where of onnxruntime makes 0 of -0
 ]
 
 
 def _where(dtype: str, c: str, x: str, y: str, z: str) -> str:
-    x, y, z = (_typed(dtype, shape) for shape in (x, y, z))
-    return f"({_typed('bool', c)} c, {x} x, {y} y) => ({z} z) {{ z = Where(c, x, y) }}"
+    x, y, z = (typed(dtype, shape) for shape in (x, y, z))
+    return f"({typed('bool', c)} c, {x} x, {y} y) => ({z} z) {{ z = Where(c, x, y) }}"
 
 
 CHOSEN = {
@@ -180,45 +160,14 @@ ROWS = [*COMPARISONS, *CHOICES]
 test_rows = each_of(ROWS)
 
 
-NUMPY = {"float": np.float32, "double": np.float64, "float16": np.float16}
-
-
-NEWEST = onnx.defs.onnx_opset_version()
-
-
-def model(opset: int, graph: str) -> ModelProto:
-    if opset > NEWEST:
-        pytest.skip(f"this onnx ends at opset {NEWEST}")
-    parsed = onnx.parser.parse_graph(f"g {graph}")
-    imports = [helper.make_opsetid("", opset)]
-    return helper.make_model(parsed, opset_imports=imports, ir_version=helper.find_min_ir_version_for(imports))
-
-
-def converted(call: str, dtype: str, opset: int, target: int, x: np.ndarray) -> np.ndarray:
-    source = model(opset, f"({dtype}[N] x) => ({dtype}[N] y) {{ y = {call}(x) }}")
-    (y,) = run(onnx_convert.convert(source, to=target).model, {"x": x})
-    return np.asarray(y)
-
-
-def _both_signs(x: np.ndarray) -> np.ndarray:
-    return np.concatenate([x, -x])
-
-
 # ---- bits that must not change
 
 FLOATS = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 3e38, -1e-45], np.float32)
 
 
-def same_bits(got: np.ndarray, expected: np.ndarray) -> None:
-    """NaN payloads apart."""
-    np.testing.assert_array_equal(got, expected)
-    number = ~np.isnan(expected)
-    np.testing.assert_array_equal(np.signbit(got)[number], np.signbit(expected)[number])
-
-
 @pytest.mark.parametrize("target", [8, 7, 6])
 def test_where_gives_what_it_chooses(target: int) -> None:
-    source = model(9, "(bool[N,1] c, float[M] x, float[M] y) => (float[N,M] z) { z = Where(c, x, y) }")
+    source = known_model(9, "(bool[N,1] c, float[M] x, float[M] y) => (float[N,M] z) { z = Where(c, x, y) }")
     feeds = {"c": np.array([[True], [False]]), "x": FLOATS, "y": FLOATS[::-1].copy()}
     (got,) = run(onnx_convert.convert(source, to=target, exact=True).model, feeds)
     same_bits(got, np.stack([feeds["x"], feeds["y"]]))
@@ -229,5 +178,5 @@ def test_where_gives_what_it_chooses(target: int) -> None:
 def test_round_is_half_to_even(dtype: str, target: int) -> None:
     x = np.concatenate([np.arange(-40, 41) / 4, np.random.default_rng(0).standard_normal(500) * 100, FLOATS[:-2]])
     big = {"float": 2.0**23, "double": 2.0**52, "float16": 2.0**10}[dtype]
-    x = _both_signs(np.concatenate([x, [big - 0.5, big, big + 1, 2 * big - 1, 0.49999997]]).astype(NUMPY[dtype]))
+    x = both_signs(np.concatenate([x, [big - 0.5, big, big + 1, 2 * big - 1, 0.49999997]]).astype(NUMPY[dtype]))
     same_bits(converted("Round", dtype, 11, target, x), np.round(x))
