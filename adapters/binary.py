@@ -52,7 +52,7 @@ def align_block(node: Node, op: Emitter) -> Value:
         b = _aligned(node, op, a, b, node.attr("axis", default=-1))
     elif a.shape is not None and b.shape is not None and _differ(a.shape, b.shape):
         shapes = f"{_shown(a.shape)} and {_shown(b.shape)}"
-        node.refuse(f"without broadcast A and B have one shape, not {shapes}", "the model is not valid: set broadcast")
+        node.invalid(f"without broadcast A and B have one shape, not {shapes}", "set broadcast")
     return op.same(a, b, drop=["axis", "broadcast"])
 
 
@@ -63,7 +63,7 @@ def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
     if is_single(b):
         return _scalar(op, b)
     if axis < -1:
-        node.refuse(f"axis {axis} is none: they are counted from the front", "the model is not valid: correct the axis")
+        node.invalid(f"axis {axis} is none: they are counted from the front", "correct the axis")
     if a.shape is None or b.shape is None:
         return b if axis == -1 else _aligned_at_run_time(op, a, b, axis)
     start = len(a.shape) - len(b.shape) if axis == -1 else axis
@@ -80,8 +80,7 @@ def _aligned(node: Node, op: Emitter, a: Value, b: Value, axis: int) -> Value:
 def _refuse_shapes(node: Node, a: Shape, b: Shape) -> NoReturn:
     axis = node.attr("axis")
     place = "at its end" if axis in (None, -1) else f"at axis {axis}"
-    remedy = "the model is not valid: correct the shapes or the axis"
-    node.refuse(f"B of shape {_shown(b)} is no block of A's {_shown(a)} {place}", remedy)
+    node.invalid(f"B of shape {_shown(b)} is no block of A's {_shown(a)} {place}", "correct the shapes or the axis")
 
 
 def _differ(a: Shape, b: Shape) -> bool:

@@ -88,7 +88,7 @@ def _side(node: Node, side: str) -> tuple[list[Any], int]:
         if node.has(f"{side}_{kind}"):
             return node.attr(f"{side}_{kind}"), dtype
     if not node.has(f"{side}_tensor"):
-        node.refuse(f"there are no {side}", "the model is not valid")
+        node.invalid(f"there are no {side}")
     return node.tensor(f"{side}_tensor").tolist(), node.attr(f"{side}_tensor").data_type
 
 

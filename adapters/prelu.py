@@ -46,7 +46,7 @@ def stand_axis_as_channel(node: Node, op: Emitter) -> Value:
     """The one axis of X that the slope is about takes the place of the channel; several are flattened to one."""
     x, slope = node.input(0), node.input(1)
     if x.rank is not None and slope.rank is not None and slope.rank > x.rank:
-        node.refuse("the slope has more axes than X, to which it is stretched", "the model is not valid: reshape it")
+        node.invalid("the slope has more axes than X, to which it is stretched", "reshape it")
     if is_single(slope):
         return op.same() if slope.rank == 1 else op.same(x, op.Reshape(slope, op.const([1])))
     if x.shape is None or slope.shape is None:

@@ -23,7 +23,7 @@ def shape_to_input(node: Node, op: Emitter) -> Value:
     """The attribute becomes a constant."""
     shape = op.attribute_as_input("shape")
     if shape is None:
-        node.refuse("attribute shape is missing", "the model is not valid: add the attribute")
+        node.invalid("attribute shape is missing", "add the attribute")
     return op.same(node.input(0), shape, drop=("shape", "consumed_inputs"))
 
 

@@ -33,7 +33,6 @@ _EQUAL, _MEMBER = "BRANCH_EQ", 6
 _TRANSFORMS: Final = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 _AGGREGATES: Final = ("AVERAGE", "SUM", "MIN", "MAX")
 _TENSOR: Final = "_as_tensor"
-_INVALID: Final = "the model is not valid"
 _STAY: Final = "keep ai.onnx.ml below 5 (--to ai.onnx.ml:4)"
 
 # ---- 3: tensors of double
@@ -147,7 +146,7 @@ class Forest:
                 leaf.votes.append((target, weight))
         roots = {name: spot for name, spot in spots.items() if name not in below}
         if len(roots) != len({tree for tree, _ in spots}) or len({tree for tree, _ in roots}) != len(roots):
-            node.refuse("a tree has not exactly one root", _INVALID)
+            node.invalid("a tree has not exactly one root")
         return cls(list(roots.values()))
 
     def lists(self) -> dict[str, Any]:
@@ -252,7 +251,7 @@ def _sets(node: Node) -> Iterator[list[float]]:
 def _word(node: Node, words: Sequence[str], number: int) -> str:
     """Returns the word that a number stands for from 5 on."""
     if not 0 <= number < len(words):
-        node.refuse(f"number {number} is none of {', '.join(words)}", _INVALID)
+        node.invalid(f"number {number} is none of {', '.join(words)}")
     return words[number]
 
 

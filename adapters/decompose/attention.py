@@ -78,7 +78,7 @@ def _by_head(node: Node, numbers: Numbers, index: int, heads: str) -> Value:
         return x
     count = node.attr(heads)
     if not count:
-        node.refuse(f"{heads} is missing", "the model is not valid: add the attribute")
+        node.invalid(f"{heads} is missing", "add the attribute")
     op, shape = numbers.op, numbers.vector([0, 0, count, numbers.size(x, 2) // count])  # no -1: the batch may be empty
     return op.Transpose(op.Reshape(x, shape), perm=[0, 2, 1, 3])
 

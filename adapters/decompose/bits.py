@@ -68,7 +68,7 @@ def remainder_of_division(node: Node, op: Emitter) -> Value:
     if is_integer(dtype):
         return _integer_remainder(op, a, b, dtype, like_divisor=not node.attr("fmod"))
     if not node.attr("fmod"):
-        node.refuse("fmod is 0, which is for integers only", "the model is not valid: set fmod to 1")
+        node.invalid("fmod is 0, which is for integers only", "set fmod to 1")
     if dtype == DOUBLE:
         op.conditional("A - floor(A / B) * B is exact in double")
     elif dtype == FLOAT:

@@ -122,7 +122,7 @@ def _weighed(node: Node, op: Emitter, counts: Value, lengths: dict[int, Grams], 
     factors[[place for grams in lengths.values() for place in grams.values()]] = 1
     if given and mode != "TF":
         if max(size, len(places)) > len(given):
-            node.refuse("there is no weight for some places in its output", "the model is not valid: add weights")
+            node.invalid("there is no weight for some places in its output", "add weights")
         if any(given[number] != given[place] for number, place in enumerate(places)):
             op.conditional(
                 "the weights are numbered by their places in the output, as runtimes have it; the text of the "

@@ -83,7 +83,7 @@ def take_the_known_element(node: Node, op: Emitter) -> Value:
     elements = _known(node)
     place = int(node.constant(1).item())
     if not -len(elements) <= place < len(elements):
-        node.refuse(f"position {place} is not in a sequence of {len(elements)}", "the model is not valid")
+        node.invalid(f"position {place} is not in a sequence of {len(elements)}")
     return elements[place](op)
 
 
@@ -98,7 +98,7 @@ def concat_known_elements(node: Node, op: Emitter) -> Value:
     """Concat of the tensors, with a new axis each if that is asked for."""
     elements, axis = _known(node), node.attr("axis")
     if not elements:
-        node.refuse("its sequence is empty", "the model is not valid")
+        node.invalid("its sequence is empty")
     values = [element(op) for element in elements]
     if node.attr("new_axis"):
         values = [op.at(11).Unsqueeze(value, axes=[axis]) for value in values]
@@ -110,7 +110,7 @@ def take_the_known_value(node: Node, op: Emitter) -> Value:
     """The value that the optional was made of."""
     held = _held(node)
     if held is None:
-        node.refuse("its optional holds nothing", "the model is not valid")
+        node.invalid("its optional holds nothing")
     return op.Identity(held)
 
 

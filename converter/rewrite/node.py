@@ -174,7 +174,7 @@ class Node:
         """Returns the value at an input; a refusal if it is left out."""
         value = self.optional_input(index)
         if value is None:
-            self.refuse(f"input {self._formal(index)} is missing", "the model is not valid: add the input")
+            self.invalid(f"input {self._formal(index)} is missing", "add the input")
         return value
 
     def optional_input(self, index: int) -> Value | None:
@@ -308,7 +308,7 @@ class Node:
     def axis(self, number: int, rank: int) -> int:
         """Returns an axis counted from the front; a refusal if a value of the rank has no such axis."""
         if not -rank <= number < rank and (rank or number not in (0, -1)):
-            self.refuse(f"a value of rank {rank} has no axis {number}", "the model is not valid: correct the axis")
+            self.invalid(f"a value of rank {rank} has no axis {number}", "correct the axis")
         return number % max(rank, 1)
 
     def limit(self, *sizes: int, most: int = LONGEST) -> None:
@@ -322,5 +322,9 @@ class Node:
     def refuse(self, reason: str, remedy: str = "", *, code: str = "", unknown: bool = False) -> NoReturn:
         """Refuses the node: says why it cannot cross, and what the user can do; with one of `report.CODES` if the
         default does not fit."""
-        usual = "invalid-model" if remedy.startswith("the model is not valid") else "no-form"
-        raise Refuse(reason, remedy, code=code or ("needs-fact" if unknown else usual), unknown=unknown)
+        raise Refuse(reason, remedy, code=code or ("needs-fact" if unknown else "no-form"), unknown=unknown)
+
+    def invalid(self, reason: str, correction: str = "") -> NoReturn:
+        """Refuses the node because the specification does not allow it; says why, and how to correct the model."""
+        verdict = "the model is not valid"
+        self.refuse(reason, f"{verdict}: {correction}" if correction else verdict, code="invalid-model")
