@@ -95,7 +95,7 @@ class Report:
     inexact: dict[Step, list[str]] = field(default_factory=dict)  # the nodes of steps that are not exact
     inputs_added: list[str] = field(default_factory=list)  # of the main graph
     inputs_removed: list[str] = field(default_factory=list)
-    inlined: list[str] = field(default_factory=list)  # functions expanded at their calls, as domain.name
+    inlined: list[str] = field(default_factory=list)  # functions inlined at their calls, as domain.name
     assumed: list[str] = field(default_factory=list)  # what could not be known and was taken to be fine
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -54,8 +54,8 @@ def _callees(function: FunctionProto, functions: Mapping[FunctionKey, FunctionPr
     return dict.fromkeys(key for key in called if key in functions)
 
 
-def nodes_with_calls_expanded(body: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> int:
-    """Returns how many nodes a graph stands for if every call is expanded, calls in functions too."""
+def nodes_with_calls_inlined(body: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> int:
+    """Returns how many nodes a graph stands for if every call is inlined, calls in functions too."""
     counts: dict[FunctionKey, int] = {}
     for key in callees_first(functions):
         counts[key] = sum(counts.get(key_of(node), 1) for node in every_node(functions[key]))

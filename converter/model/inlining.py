@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from onnx_convert.model.names import Names
 
 
-def expand(function: FunctionProto, call: NodeProto, names: Names) -> Iterator[tuple[NodeProto, int]]:
+def inline(function: FunctionProto, call: NodeProto, names: Names) -> Iterator[tuple[NodeProto, int]]:
     """Yields the nodes of a function's body, with the opset of each: inputs, outputs and attributes are those of the
     call, the other names are fresh. An output that the body hands through from an input becomes an Identity."""
     imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}

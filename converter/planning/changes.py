@@ -80,7 +80,7 @@ def changes_of(source: SourceModel, plan: Plan) -> Changes:
 
 
 def _inlined(source: SourceModel, plan: Plan) -> int:
-    """Returns the number of nodes in functions that go because they are expanded at their calls."""
+    """Returns the number of nodes in functions that go because they are inlined at their calls."""
     removed = plan.patch.removed_functions
     return sum(sum(1 for _ in every_node(f)) for f in source.proto.functions if function_key(f) in removed)
 

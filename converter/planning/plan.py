@@ -47,7 +47,7 @@ class Plan(NamedTuple):
     patch: ModelPatch
     steps: Counter[Step]
     refusals: Sequence[Refusal] = ()
-    inlined: Sequence[str] = ()  # functions expanded at their calls, as domain.name
+    inlined: Sequence[str] = ()  # functions inlined at their calls, as domain.name
     assumed: Sequence[str] = ()
     notes: Sequence[str] = ()
     warnings: Sequence[str] = ()

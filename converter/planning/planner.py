@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plans the conversion of a whole model: which functions are expanded, then every body, then what is left over."""
+"""Plans the conversion of a whole model: which functions are inlined, then every body, then what is left over."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx import NodeProto
 from onnx_convert.analysis import inference
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.errors import InvalidModelError
-from onnx_convert.model.functions import callees_first, key_of, nodes_with_calls_expanded
+from onnx_convert.model.functions import callees_first, key_of, nodes_with_calls_inlined
 from onnx_convert.model.graphs import name_of, names_in_use
 from onnx_convert.model.names import Names
 from onnx_convert.model.node_list import NodeList
@@ -63,7 +63,7 @@ def plan(source: SourceModel, target: Target, options: Options) -> Plan:
 def _refused_for_size(source: SourceModel) -> Plan | None:
     """Returns a refusal if the calls of functions stand for more nodes than anybody can go through, onnx included."""
     graph = source.proto.graph
-    count = nodes_with_calls_expanded(graph, source.functions)
+    count = nodes_with_calls_inlined(graph, source.functions)
     if count <= MOST_NODES + source.index.nodes:
         return None
     call = next(node for node in graph.node if key_of(node) in source.functions)
@@ -110,16 +110,16 @@ class _Planner:
     def plan(self) -> Plan:
         source, target = self.source, self.target
         functions, index = source.functions, source.index
-        expanded = {key for key, f in functions.items() if ir_versions.of_function(f) > target.ir_version}
+        inlined = {key for key, f in functions.items() if ir_versions.of_function(f) > target.ir_version}
         driver = Driver(self._session, target.opsets, self.options, functions, simple=index.simple)
-        driver.inline(expanded)
+        driver.inline(inlined)
         kept = []
         for key in callees_first(functions):
-            if key not in expanded:
+            if key not in inlined:
                 before = len(driver.rewrites), len(driver.folded)
                 scope, work = self._function(driver, key)
                 if work.unknown and not self.options.keep_functions:
-                    expanded.add(key)  # the calls may know what the body alone does not tell
+                    inlined.add(key)  # the calls may know what the body alone does not tell
                     del driver.rewrites[before[0] :], driver.folded[before[1] :]
                     driver.inline([key])
                 else:
@@ -137,7 +137,7 @@ class _Planner:
         elif not self._overridable and not self.options.keep_initializer_inputs:
             initializers_leave_inputs(main.patch)
         simple = index.simple and driver.writes_simple_nodes
-        patch = ModelPatch(main.patch, kept, training, expanded, dict(target.opsets), target.ir_version, simple)
+        patch = ModelPatch(main.patch, kept, training, inlined, dict(target.opsets), target.ir_version, simple)
         return Plan(
             patch=patch,
             steps=self._steps,
@@ -219,7 +219,7 @@ class _Planner:
         self._inlined_in_order |= dict.fromkeys(f"{opsets.shown(key[0])}.{key[1]}" for key in sorted(work.inlined))
 
     def _refuse_conflicts(self) -> None:
-        """Refuses functions to expand whose imports contradict the model's: an operator of a domain that stays means
+        """Refuses functions to inline whose imports contradict the model's: an operator of a domain that stays means
         what its version says."""
         known = {domain: (version, "the model") for domain, version in self.source.imports.main.items()}
         named = {key[0] for key in self.source.functions}  # the domains of functions, whose versions mean nothing

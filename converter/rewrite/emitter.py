@@ -166,7 +166,7 @@ class Emitter:
 
         Its constants are written as `const` does, in the dtype of the value that a CastLike names if that is known.
         """
-        from onnx_convert.model.inlining import expand
+        from onnx_convert.model.inlining import inline
 
         proto: FunctionProto = function.to_function_proto() if hasattr(function, "to_function_proto") else function
         names = self.draft.session.names
@@ -177,7 +177,7 @@ class Emitter:
             if value is not None:
                 caller.attribute.append(attribute(name, value, None))
         known: dict[str, Constant] = {}
-        for new, opset in expand(proto, caller, names):
+        for new, opset in inline(proto, caller, names):
             constant = self._constant_of(new, known) if new.output[0] not in caller.output else None
             if constant is not None:
                 known[new.output[0]] = constant

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.model.functions import key_of
 from onnx_convert.model.graphs import name_of, subgraphs
-from onnx_convert.model.inlining import expand
+from onnx_convert.model.inlining import inline
 from onnx_convert.model.node_list import NewNodes
 from onnx_convert.model.node_template import parts_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, Step
@@ -157,7 +157,7 @@ class Legalizer:
         imports = {opsets.canonical_domain(entry.domain): entry.version for entry in function.opset_import}
         lineage = (*moving.lineage, key)
         names = rewriting.draft.session.names
-        new = [_Moving(node, at, imports, lineage) for node, at in expand(function, moving.node, names)]
+        new = [_Moving(node, at, imports, lineage) for node, at in inline(function, moving.node, names)]
         for item in new:
             rewriting.draft.write(item.node, item.opset)
         return new

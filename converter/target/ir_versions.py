@@ -134,7 +134,7 @@ def choose(
     rising: bool,
     keep_functions: bool,
 ) -> int:
-    """Returns the IR version of the model at an ai.onnx opset. Functions that need a higher one will be expanded unless
+    """Returns the IR version of the model at an ai.onnx opset. Functions that need a higher one will be inlined unless
     they are kept. Raises UsageError if `wanted` is not possible."""
     floor, reason = needed(model, graphs, keep_functions=keep_functions)
     if wanted is not None:

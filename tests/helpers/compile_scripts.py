@@ -18,7 +18,7 @@ import onnx
 import pytest
 from onnx import FunctionProto, ModelProto, NodeProto, helper, numpy_helper, parser, printer
 
-from onnx_convert.model.inlining import expand
+from onnx_convert.model.inlining import inline
 
 DECOMPOSE = Path(__file__).parents[2] / "adapters" / "decompose"
 SCRIPTS = DECOMPOSE / "scripts"
@@ -68,7 +68,7 @@ def flat(function: FunctionProto, bodies: Mapping[str, FunctionProto]) -> Functi
 def inlined(nodes: Iterable[NodeProto], bodies: Mapping[str, FunctionProto], names: Short) -> Iterator[NodeProto]:
     for node in nodes:
         if node.domain:
-            yield from inlined([new for new, _ in expand(bodies[node.op_type], node, names)], bodies, names)
+            yield from inlined([new for new, _ in inline(bodies[node.op_type], node, names)], bodies, names)
         else:
             yield node
 
