@@ -25,7 +25,7 @@ from texts import model
 
 import onnx_convert
 from onnx_convert.cli import main as cli
-from onnx_convert.cli import tables
+from onnx_convert.cli import printing, tables
 from onnx_convert.storage import files
 from onnx_convert.storage.source import is_model
 
@@ -279,11 +279,11 @@ def test_no_color(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("NO_COLOR", value)
         stream = io.StringIO()
         monkeypatch.setattr(stream, "isatty", lambda: True)
-        cli._show(parts, stream)
+        printing.show(parts, stream)
         assert ("\x1b[" in stream.getvalue()) is coloured
         monkeypatch.setattr(sys, "stderr", error := io.StringIO())
         monkeypatch.setattr(error, "isatty", lambda: True)
-        cli._error("no")
+        printing.print_error("no")
         assert ("\x1b[" in error.getvalue()) is coloured
 
 

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers what needs no model: what is known of runtimes and of operators."""
+
+from __future__ import annotations
+
+import sys
+
+from onnx_convert.cli import printing, tables
+from onnx_convert.errors import UsageError
+
+
+def list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
+    """Prints what is known of all runtimes, or of one; returns the exit code."""
+    from onnx_convert.target import runtimes
+
+    try:
+        rows = runtimes.rows_of(name) if name else runtimes.listed()
+    except UsageError as error:
+        return printing.failed(error, as_json=as_json, debug=debug)
+    if as_json:
+        printing.print_data([row.to_dict() for row in rows])
+    else:
+        printing.show([*tables.runtime_tables(rows)], sys.stdout)
+    return 0
+
+
+def tell_operators(operator: str | None, *, as_json: bool, debug: bool) -> int:
+    """Prints what is known of an operator, or of all of them if none is named; returns the exit code."""
+    try:
+        from onnx_convert.cli import operator_tables
+        from onnx_convert.reference import operators
+
+        told = operators.coverage() if operator is None else operators.explain(operator)
+        if as_json:
+            printing.print_data(told.to_dict())
+        else:
+            printing.show(operator_tables.tables(told), sys.stdout)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        return printing.failed(error, as_json=as_json, debug=debug)
+    return 0

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Describes, checks or converts one model as it was asked for, and tells what came of it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.cli import places, printing, tables
+from onnx_convert.cli.places import STREAM
+from onnx_convert.errors import RefusedError
+
+if TYPE_CHECKING:
+    from onnx_convert.cli.settings import Settings
+    from onnx_convert.conversion import Conversion
+    from onnx_convert.report import Report
+
+WOULD_CHANGE: Final = 5
+
+
+def run(asked: Settings) -> int:
+    """Does what was asked for with one model; returns the exit code."""
+    try:
+        if asked.described:
+            return _described(asked)
+        report = _checked(asked) if asked.check else _converted(asked)
+        _tell(report, asked)
+    except RefusedError as error:
+        return _refused(error, asked)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        return printing.failed(error, as_json=asked.as_json, debug=asked.debug)
+    return WOULD_CHANGE if asked.exit_code and report.changed else 0
+
+
+def _described(asked: Settings) -> int:
+    from onnx_convert import api
+
+    told = api.inspect(asked.source(), **asked.promises())
+    if asked.as_json:
+        printing.print_json("described", told)
+    elif not asked.quiet:
+        printing.show([*tables.description_tables(told, verbose=asked.verbose)], sys.stdout)
+    return 0
+
+
+def _checked(asked: Settings) -> Report:
+    from onnx_convert import api
+
+    return api.plan(asked.source(), asked.target(), **asked.options())
+
+
+def _converted(asked: Settings) -> Report:
+    """Converts and writes, unless nothing changes and no place was named."""
+    from onnx_convert import api
+
+    with api.convert(asked.source(), asked.target(), **asked.options()) as conversion:
+        report = conversion.report
+        if report.changed or asked.output is not None or asked.external != "keep":
+            opset = report.opsets_after.get("ai.onnx", 0)
+            path = asked.model if asked.in_place else places.destination(asked.model, asked.output, opset)
+            if not asked.in_place:
+                places.protect(path, force=asked.force, no_clobber=asked.no_clobber)
+            with places.elsewhere(named=asked.output is not None):
+                _save(conversion, path, asked)
+    return report
+
+
+def _save(conversion: Conversion, path: str, asked: Settings) -> None:
+    if path == STREAM:
+        conversion.write(sys.stdout.buffer, external=asked.external)
+        sys.stdout.buffer.flush()
+        return
+    with printing.progress(shown=not asked.quiet and sys.stderr.isatty()) as progress:
+        conversion.save(path, progress=progress, **asked.saving())
+
+
+def _tell(report: Report, asked: Settings) -> None:
+    if asked.as_json:
+        printing.print_json("checked" if asked.check else "converted" if report.changed else "unchanged", report)
+    elif not asked.quiet:
+        parts = tables.report_tables(report, verbose=asked.verbose)
+        end = tables.outcome(report, asked.name, checked=asked.check)
+        printing.show([*parts, end], sys.stderr if asked.piped else sys.stdout)
+
+
+def _refused(error: RefusedError, asked: Settings) -> int:
+    """Prints every refusal and the way out; returns the exit code."""
+    if asked.as_json:
+        refusals = [refusal._asdict() for refusal in error.refusals]
+        printing.print_json("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
+    count = len(error.refusals)
+    nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
+    printing.print_error(f"{asked.name}: {error if asked.quiet else nodes}; nothing was written")
+    if not asked.quiet and not asked.as_json:
+        also = "".join(f" --to {domain}:{version}" for domain, version in error.also.items())
+        nearest = f"{'Within reach' if also else 'The nearest opset within reach'}: --to {error.nearest}{also}"
+        table = tables.refusal_table(error.refusals, verbose=asked.verbose)
+        reach = nearest if error.nearest else "No opset on the way is within reach."
+        printing.show([table, *tables.remarks(error.report, verbose=asked.verbose), reach], sys.stderr)
+    return error.exit_code

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options of the command line, each declared once, in the group and order in which `--help` shows them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+from click import Option
+
+
+def opset(text: str) -> tuple[str, int | str]:
+    """Reads `14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
+    domain, _, version = text.rpartition(":")
+    if version != "latest" and not (version.isdecimal() and int(version) > 0):
+        raise click.BadParameter(f"{text!r} is not an opset; give a number, latest, or DOMAIN:NUMBER.")
+    return domain or "ai.onnx", version if version == "latest" else int(version)
+
+
+def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """Prints the version and ends, if it is `wanted`."""
+    if wanted:
+        import onnx_convert
+
+        click.echo(f"onnx-convert {onnx_convert.__version__}")
+        context.exit()
+
+
+_PATH: Final = click.Path(readable=False)  # what is read and written is found out by whoever does it
+
+GROUPS: Final[dict[str, tuple[Option, ...]]] = {
+    "Target": (
+        Option(["--to"], multiple=True, type=opset, metavar="OPSET", help="14, latest; once per domain: ai.onnx.ml:3"),
+        Option(["--for", "runtimes"], multiple=True, metavar="RUNTIME", help="what has to load it: onnxruntime@1.14"),
+        Option(["--ir-version"], type=int, metavar="N", help="instead of the one of the opset"),
+        Option(["--check"], is_flag=True, help="plan only, write nothing"),
+        Option(["--exit-code"], is_flag=True, help="with --check: 5 if it would change"),
+    ),
+    "Output": (
+        Option(["-o", "--output"], type=_PATH, metavar="PATH", help="file or folder, - for stdout"),
+        Option(["--in-place"], is_flag=True, help="replace MODEL itself"),
+        Option(["-f", "--force"], is_flag=True, help="replace a file that is no ONNX model too"),
+        Option(["--no-clobber"], is_flag=True, help="replace no file"),
+    ),
+    "Promises": (
+        Option(
+            ["--types"],
+            type=click.Choice(["refuse", "cast", "cast-rounding"]),
+            default="refuse",
+            metavar="HOW",
+            help="lacking dtypes: refuse, cast, cast-rounding",
+        ),
+        Option(["--exact"], is_flag=True, help="only rewrites that give the same bits"),
+        Option(
+            ["--allow"],
+            multiple=True,
+            type=click.Choice(["conditional"]),
+            metavar="FORM",
+            help="conditional: right under a condition",
+        ),
+        Option(["--strict"], is_flag=True, help="refuse what is unknown, assume nothing"),
+        Option(["--expand"], type=click.Choice(["all"]), metavar="WHAT", help="all: very large replacements as well"),
+        Option(["--keep-functions"], is_flag=True, help="refuse instead of inlining functions"),
+        Option(["--keep-initializer-inputs"], is_flag=True, help="from IR version 3: they stay inputs"),
+    ),
+    "External data": (
+        Option(
+            ["--save-external-data", "external_name"],
+            is_flag=False,
+            flag_value="",
+            metavar="[NAME]",
+            help="weights to a file beside the output",
+        ),
+        Option(["--embed"], is_flag=True, help="weights into the output"),
+        Option(["--overwrite-data"], is_flag=True, help="replace data files that exist already"),
+        Option(
+            ["--external-data-size-threshold", "size_threshold"],
+            type=int,
+            default=1024,
+            metavar="N",
+            help="weights below N bytes stay inside [1024]",
+        ),
+    ),
+    "Knowledge (no MODEL)": (
+        Option(
+            ["--list-runtimes"], is_flag=False, flag_value="", metavar="[NAME]", help="what --for knows, and how well"
+        ),
+        Option(["--explain"], metavar="OPERATOR", help="what becomes of it: Softmax, Softmax@13"),
+        Option(["--coverage"], is_flag=True, help="what is decided, for every operator"),
+    ),
+    "Other": (
+        Option(["--json", "as_json"], is_flag=True, help="report as JSON on stdout"),
+        Option(["-q", "--quiet"], is_flag=True, help="errors only"),
+        Option(["-v", "--verbose"], is_flag=True, help="each rewrite and node name"),
+        Option(["--debug"], is_flag=True, help="tracebacks"),
+        Option(
+            ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version, help="print the version"
+        ),
+    ),
+}
+"""The options in the order in which they are shown; click adds `--help` to the last group."""

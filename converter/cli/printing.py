@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Prints: tables on a terminal or as plain text, data as JSON, errors as one line, the progress of a copy."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import sys
+import time
+import traceback
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from onnx_convert.cli import streams, tables
+from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from onnx_convert.reference.model_summary import Description
+    from onnx_convert.report import Report
+    from onnx_convert.storage.writer import Progress
+
+PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
+
+
+def prepare(*streams: IO[str]) -> None:
+    """Prepares the streams: a file name need not be text, nor a terminal speak UTF-8."""
+    for stream in streams:
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def print_json(status: str, told: Report | Description | None = None, **more: Any) -> None:
+    """Prints how it ended, a report or a description, and what else there is to tell, as one object of JSON."""
+    print_data({"status": status, **(told.to_dict() if told else {}), **more})
+
+
+def print_data(data: Any) -> None:
+    """Prints plain data as JSON on stdout."""
+    with streams.left_by_its_reader(sys.stdout):
+        click.echo(json.dumps(data, indent=2, default=str))
+
+
+def show(parts: list[tables.Table | str], stream: IO[str]) -> None:
+    """Prints with rich on a terminal, and as plain text anywhere else."""
+    if stream.isatty():
+        from rich.console import Console
+
+        console = Console(file=stream, highlight=False, color_system=None if _no_color() else "auto")
+        console.print(tables.rich(parts))
+        return
+    with streams.left_by_its_reader(stream):
+        click.echo(tables.plain(parts), file=stream)
+
+
+def print_error(text: str) -> None:
+    """Prints an error on stderr, as one line."""
+    line = tables.printable(" ".join(text.split()))
+    click.echo(f"{click.style('error:', fg='red', bold=True)} {line}", err=True, color=False if _no_color() else None)
+
+
+def failed(error: Exception, *, as_json: bool, debug: bool) -> int:
+    """Prints an error as one line; returns the exit code."""
+    if debug:
+        traceback.print_exception(error)
+    if isinstance(error, OSError):
+        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror or str(error)
+        code = InvalidModelError.exit_code
+    else:
+        known = error if isinstance(error, OnnxConvertError) else InternalError(f"{type(error).__name__}: {error}")
+        text, code = str(known), known.exit_code
+    print_error(text)
+    if as_json:
+        with contextlib.suppress(OSError):  # stdout may be what failed
+            print_json("error", error=text)
+    return code
+
+
+def _no_color() -> bool:
+    """Returns whether NO_COLOR is set, see no-color.org."""
+    return bool(os.environ.get("NO_COLOR"))
+
+
+@contextlib.contextmanager
+def progress(*, shown: bool) -> Iterator[Progress | None]:
+    """Yields what to tell the progress of a copy, which is drawn once it has taken a while; None if it is not to be
+    shown."""
+    with contextlib.ExitStack() as stack:
+        started = time.monotonic()
+        draw: Progress | None = None
+
+        def advance(done: int, total: int, name: str) -> None:
+            nonlocal draw
+            if draw is None and time.monotonic() - started > PATIENCE:
+                draw = _bar(stack)
+            if draw is not None:
+                draw(done, total, name)
+
+        yield advance if shown else None
+
+
+def _bar(stack: contextlib.ExitStack) -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    bar = stack.enter_context(Progress(*columns, console=Console(stderr=True), transient=True))
+    task = bar.add_task("")
+    return lambda done, total, name: bar.update(task, completed=done, total=total, description=name)

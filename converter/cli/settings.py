@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The options that a user gave, what follows from them, and which contradict each other."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any, Final
+
+import click
+
+from onnx_convert.cli import streams
+from onnx_convert.cli.places import STREAM
+from onnx_convert.errors import UsageError
+
+_PROMISES: Final = ("types", "exact", "allow", "strict", "expand", "keep_functions")
+
+
+class Settings(SimpleNamespace):
+    """The options by the names under which `options` declares them.
+
+    Raises click.UsageError for what is missing and for options that contradict each other.
+    """
+
+    model: Any
+    output: Any
+    external_name: Any
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        if self.model is None and self.external_name:  # `--save-external-data MODEL`: the one thing given is the model
+            self.model, self.external_name = self.external_name, ""
+        if self.model is None:
+            raise click.UsageError("Missing argument 'MODEL'.")
+        self._check()
+        if self.output in streams.STDOUT_NAMES or (self.output is None and self.model == STREAM):
+            self.output = STREAM
+        if self.piped and (self.as_json or self.external == "save"):
+            raise click.UsageError("--json and --save-external-data need the model in a file: use -o.")
+        if self.piped and sys.stdout.isatty():
+            raise click.UsageError("The model would go to the terminal: use -o.")
+
+    @property
+    def described(self) -> bool:
+        """Whether the model is to be described, and not converted."""
+        return not self.to and not self.runtimes and self.ir_version is None
+
+    @property
+    def piped(self) -> bool:
+        """Whether the result goes to stdout."""
+        return bool(self.output == STREAM and not self.check and not self.described)
+
+    @property
+    def name(self) -> str:
+        """The model's name for people."""
+        return "stdin" if self.model == STREAM else str(self.model)
+
+    @property
+    def external(self) -> str:
+        """What becomes of weights: "embed", "save" or "keep"."""
+        return "embed" if self.embed else "keep" if self.external_name is None else "save"
+
+    def source(self) -> str | bytes:
+        """Returns the model as the API takes it: its path, or what stdin gives."""
+        return sys.stdin.buffer.read() if self.model == STREAM else str(self.model)
+
+    def target(self) -> dict[str, int | str] | None:
+        """Returns the opsets by domain, as the API takes them; None if no opset was named."""
+        target = dict(self.to)
+        if len(target) < len(self.to):
+            raise UsageError("--to names a domain twice")
+        return target or None
+
+    def promises(self) -> dict[str, Any]:
+        """Returns what may be rewritten, as the API takes it."""
+        return {name: getattr(self, name) or "" if name == "expand" else getattr(self, name) for name in _PROMISES}
+
+    def options(self) -> dict[str, Any]:
+        """Returns all keywords of a conversion, as the API takes them."""
+        return {
+            **self.promises(),
+            "runtime": self.runtimes[0] if self.runtimes else None,
+            "ir_version": self.ir_version,
+            "keep_initializer_inputs": self.keep_initializer_inputs,
+        }
+
+    def saving(self) -> dict[str, Any]:
+        """Returns the keywords of `Conversion.save`."""
+        return {
+            "external": self.external,
+            "external_name": self.external_name or None,
+            "size_threshold": self.size_threshold,
+            "overwrite_data": self.overwrite_data,
+        }
+
+    def _check(self) -> None:
+        """Raises for options that contradict each other."""
+        saves = self.external_name is not None
+        without = ("output", "in_place", "check", "embed", "force", "no_clobber")
+        if self.embed and saves:
+            raise click.UsageError("--embed and --save-external-data exclude each other.")
+        if len(self.runtimes) > 1:
+            count, names = len(self.runtimes), ", ".join(self.runtimes)
+            raise click.UsageError(f"--for takes one runtime, not {count} ({names}): run once for each.")
+        if self.to and self.runtimes:
+            raise click.UsageError("--to and --for exclude each other.")
+        if self.described and (saves or any(getattr(self, name) for name in without)):
+            raise click.UsageError("Missing option '--to' or '--for'.")
+        if self.exit_code and not self.check:
+            raise click.UsageError("--exit-code needs --check.")
+        if self.no_clobber and (self.force or self.in_place):
+            raise click.UsageError(f"--no-clobber excludes {'--force' if self.force else '--in-place'}.")
+        if self.in_place and (self.output is not None or self.model == STREAM):
+            raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
