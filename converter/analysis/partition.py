@@ -44,8 +44,8 @@ def inferred(
     functions, or has to be seen as a whole.
 
     `infer` and `check` are given each chunk as a serialised model; what they raise is left for the whole to tell.
-    With a `check` a chunk may say that it uses or makes more than it does; without one it is believed. The sizes that
-    the model states of its outputs are kept from `infer`, and compared with what it finds.
+    With a `check` a chunk that is not exact may say that it uses or makes more than it does; without one it is
+    believed. The sizes that the model states of its outputs are kept from `infer`, and compared with what it finds.
     """
     if len(seen.chunks) < 2 or seen.head.functions or not _is_told_once(seen.head.graph):
         return None
@@ -60,7 +60,8 @@ def inferred(
             body = infer(with_nodes(_without_sizes(part), nodes))
         except Exception:  # C++ errors come as several unrelated types
             return None
-        made = chunk.made if check is None else {name for node in body.node for name in node.output[:]} - {""}
+        believed = check is None or chunk.exact
+        made = chunk.made if believed else {name for node in body.node for name in node.output[:]} - {""}
         if not relay.end(body, made):
             return None
     return relay.whole()

@@ -26,15 +26,19 @@ CHUNK: Final = 4000  # nodes of the source, some 6 MB in the hands of onnx
 
 
 class Chunk:
-    """Nodes in a row: where they begin in their list, and the names of the values that they use and make. Names that
-    only nodes of one rewrite use may lack; of nodes that were replaced or dropped, names may remain."""
+    """Nodes in a row: where they begin in their list, and the names of the values that they use and make.
 
-    __slots__ = ("made", "start", "used")
+    These are `exact` as long as the nodes are those of the source. Then names that only nodes of one rewrite use may
+    lack; of nodes that were replaced or dropped, names may remain.
+    """
+
+    __slots__ = ("exact", "made", "start", "used")
 
     def __init__(self, start: int = 0, used: Iterable[str] = (), made: Iterable[str] = ()) -> None:
         self.start = start
         self.used = set(used) - {""}  # what is left out is no value
         self.made = set(made) - {""}
+        self.exact = True
 
 
 class NewNodes(Sequence[NodeProto]):
@@ -67,8 +71,8 @@ class NewNodes(Sequence[NodeProto]):
 
 
 class NodeList:
-    """The nodes of a graph as they will be, in order. It is filled in the order of the source: for each node there, one
-    call of `keep`, `replace` or `leave_out`.
+    """The nodes of a graph as they will be, in order. It is filled in the order of the source: each node there is
+    handed to one call of `keep`, `replace` or `leave_out`.
 
     `chunks` are those of the source. `compact` says that nodes may be held serialised although they stay, because no
     message of the source holds much.
@@ -99,13 +103,19 @@ class NodeList:
 
     # ---- one node of the source after the other
 
-    def keep(self, node: NodeProto) -> None:
-        """Takes over a node of the source as it is."""
-        if self._done == self._border:
+    def keep(self, nodes: Sequence[NodeProto]) -> None:
+        """Takes over nodes of the source, in a row, as they are."""
+        while self._done <= self._border < self._done + len(nodes):
+            ahead = self._border - self._done
+            self._take(nodes[:ahead])
             self._begin_chunk()
-        self._done += 1
+            nodes = nodes[ahead:]
+        self._take(nodes)
+
+    def _take(self, nodes: Sequence[NodeProto]) -> None:
+        self._done += len(nodes)
         # Once the list has changed, every node has to be serialised, and a message in hand costs more.
-        self._held.append(node.SerializeToString() if self._compact and self.changed else node)
+        self._held += [node.SerializeToString() for node in nodes] if self._compact and self.changed else nodes
 
     def replace(self, nodes: NewNodes, used: Collection[str], made: Iterable[str] = ()) -> None:
         """Puts new nodes in place of a node of the source, which use and make these values."""
@@ -115,6 +125,7 @@ class NodeList:
         self._held += nodes._held  # noqa: SLF001  (how they are held is the matter of this module)
         self._chunk.used.update(used)
         self._chunk.made.update(made)
+        self._chunk.exact = False
         self.changed = True
 
     def leave_out(self) -> None:
@@ -132,6 +143,8 @@ class NodeList:
     def put_first(self, nodes: Sequence[NodeProto]) -> None:
         """Puts new nodes in front of all others."""
         self._held[:0] = nodes
+        for chunk in self.chunks[:1]:
+            chunk.exact = False
         for chunk in self.chunks[1:]:
             chunk.start += len(nodes)
         self.changed = True
@@ -145,6 +158,7 @@ class NodeList:
         self._held = [*compress(self._held, stays)]
         for chunk in self.chunks:
             chunk.start = before[chunk.start]
+            chunk.exact = False
         self.changed = True
 
     def holders(self) -> list[NodeProto]:

@@ -126,19 +126,22 @@ class Driver:
     # ---- graphs
 
     def _graph(self, scope: Scope) -> None:
-        keep = scope.patch.nodes.keep
+        nodes, keep = scope.graph.node, scope.patch.nodes.keep
         routes: dict[tuple[str, str], tuple[Route, int]] = {}
-        for index, node in enumerate(scope.graph.node):
+        done = 0
+        for index, node in enumerate(nodes):
             operator = node.domain, node.op_type
             if operator not in routes:
                 domain = opsets.canonical_domain(node.domain)
                 opset = scope.imports.get(domain, 0)
                 routes[operator] = self._legalizer.routes.of(domain, node.op_type, opset), opset
             route, opset = routes[operator]
-            if route.stays:
-                keep(node)
-            else:
+            if not route.stays:
+                if done < index:
+                    keep(nodes[done:index])
                 self._node(index, node, opset, route, scope)
+                done = index + 1
+        keep(nodes[done:])
         if scope.is_subgraph and self._session.ir_after <= opsets.INPUTS_ONLY:
             self._hoist(scope)
         scope.finish()
@@ -168,11 +171,11 @@ class Driver:
             reason = f"not an operator of {opsets.shown(node.domain)} at {where}"
             remedy = "the model is not valid: stamp it with the opset that its nodes were written for"
             self._refuse(node, Refuse(reason, remedy, code="unknown-operator"), scope)
-            nodes.keep(node)
+            nodes.keep([node])
         elif route.is_undecided:
             reason = f"what becomes of it between {node.domain} {opset} and {route.stop} is not decided"
             self._refuse(node, Refuse(reason, "register an adapter, or declare it compatible", code="undecided"), scope)
-            nodes.keep(node)
+            nodes.keep([node])
         elif route.crossing is not None:
             moving = node
             if route.may_hold_graphs and any(subgraphs(node)):
@@ -185,7 +188,7 @@ class Driver:
             if route.may_hold_graphs:
                 scope.patch.children += self._children(index, node, scope)
             if not route.is_judged or self._is_legal(node, route, scope):
-                nodes.keep(node)
+                nodes.keep([node])
                 if route.is_judged and not route.infers:
                     scope.keep_types(node)
             else:
@@ -244,7 +247,7 @@ class Driver:
         except Refuse as refuse:
             if not self._fold(source, scope):
                 self._refuse(source, refuse, scope)
-                scope.patch.nodes.keep(source)
+                scope.patch.nodes.keep([source])
             return
         work, nodes = self._work, legalized.nodes
         work.steps += legalized.steps
