@@ -36,8 +36,10 @@ class Chunk:
 
     def __init__(self, start: int = 0, used: Iterable[str] = (), made: Iterable[str] = ()) -> None:
         self.start = start
-        self.used = set(used) - {""}  # what is left out is no value
-        self.made = set(made) - {""}
+        self.used = set(used)
+        self.made = set(made)
+        for names in (self.used, self.made):
+            names.discard("")  # what is left out is no value
         self.exact = True
 
 

@@ -8,33 +8,30 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.graphs import name_of
+from onnx_convert.model.validation import members
 from onnx_convert.rewrite import legality, registry
 from onnx_convert.spec import opsets, signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Collection
 
-    from onnx import NodeProto
+    from onnx import ModelProto
 
-    from onnx_convert.validation.kinds import Case, Key
+    from onnx_convert.validation.cases import Case
 
 _LISTED: Final = 20  # nodes
 
 
-def judge(
-    cases: Mapping[Key, Case],
-    nodes: Callable[[], Iterator[tuple[Key, NodeProto]]],
-    called: Collection[tuple[str, str]],
-    where: str,
-) -> None:
-    """Raises InvalidModelError if any node does not fit the opset that it is written for, with all that do not and the
-    opsets that all nodes fit. `nodes` gives all of them, `called` are the functions, by domain and name."""
-    faults = {key: fault for key, case in cases.items() if (fault := _fault(case, case.opset, called))}
+def judge(cases: Collection[Case], model: ModelProto, called: Collection[tuple[str, str]], where: str) -> None:
+    """Raises InvalidModelError if any node of a model does not fit the opset that it is written for, with all that do
+    not and the opsets that all nodes fit. `called` are the functions, by domain and name."""
+    faults = [(case, fault) for case in cases if (fault := _fault(case, case.opset, called))]
     if not faults:
         return
-    lines = [f"{node.op_type} {name_of(node)!r} ({faults[key]})" for key, node in nodes() if key in faults]
+    texts = {kind: fault for case, fault in faults for kind in case.kinds}
+    lines = [f"{node.op_type} {name_of(node)!r} ({texts[kind]})" for kind, node in members(model, texts)]
     shown = ", ".join(lines[:_LISTED]) + (f" and {len(lines) - _LISTED} more" if len(lines) > _LISTED else "")
-    worst = next(case for key, case in cases.items() if key in faults)
+    worst = faults[0][0]
     what = "1 node does" if len(lines) == 1 else f"{len(lines)} nodes do"
     stamp = f"{opsets.shown(worst.domain)} {worst.opset}"
     fitting = _fitting(cases, worst, called)
@@ -56,10 +53,10 @@ def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
     return finding.reason if finding is not None else ""
 
 
-def _fitting(cases: Mapping[Key, Case], worst: Case, called: Collection[tuple[str, str]]) -> str:
+def _fitting(cases: Collection[Case], worst: Case, called: Collection[tuple[str, str]]) -> str:
     """Returns the opsets of the domain of a misfit that all nodes fit, in words."""
     domain = worst.domain
-    ours = [case for case in cases.values() if case.domain == domain]
+    ours = [case for case in cases if case.domain == domain]
     fits = [
         opset
         for opset in range(1, opsets.latest(domain) + 1)

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Dims = tuple[int | None, ...]
-
-
-class Known(NamedTuple):
-    """The certain facts of a value: its type as schemas spell it, its dimensions, the elements of a short integer
-    tensor."""
-
-    type_str: str = ""
-    dims: Dims | None = None
-    elements: tuple[int, ...] | None = None
+    from onnx_convert.model.kinds import Dims, Known
 
 
 class Use(NamedTuple):

@@ -14,7 +14,7 @@ from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.graphs import name_of
 from onnx_convert.spec import opsets
 from onnx_convert.validation import attributes, shapes, stamp
-from onnx_convert.validation.kinds import Kinds
+from onnx_convert.validation.cases import cases_of
 
 _SUSPICIOUS: Final = range(2**31 + 1, 2**63 - 2**33)
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
     from onnx_convert.model.source import SourceModel
-    from onnx_convert.validation.kinds import Case
+    from onnx_convert.validation.cases import Case
 
 
 def validate(source: SourceModel) -> None:
@@ -30,12 +30,12 @@ def validate(source: SourceModel) -> None:
     without inference."""
     _ = source.index  # one walk over structure, tensors and stated types, which raises
     called = {(opsets.canonical_domain(function.domain), function.name) for function in source.proto.functions}
-    kinds = Kinds(source)
-    stamp.judge(kinds.cases, kinds.nodes, called, source.name)
-    for node in kinds.constants:
+    cases = cases_of(source)
+    stamp.judge(cases, source.proto, called, source.name)
+    for node in source.index.kinds.constants:
         _raise(node, attributes.fault(node, source.imports.everywhere.get(opsets.AI_ONNX, 1), ""), source.name)
     suspicious = False
-    for case in kinds.cases.values():
+    for case in cases:
         node, domain = case.node, case.domain
         suspicious = suspicious or _is_suspicious(case)
         if (domain, node.op_type) in called or opsets.schema_at(node.op_type, case.opset, domain) is None:
