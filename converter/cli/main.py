@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from onnx_convert.cli import knowledge, one_model, printing
+from onnx_convert.cli import effects, knowledge, one_model, printing
 from onnx_convert.cli.command import Command
 from onnx_convert.cli.options import GROUPS
 from onnx_convert.cli.settings import Settings
@@ -36,6 +36,7 @@ def main(**given: Any) -> int:
     ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.
     """
     printing.prepare(sys.stdout, sys.stderr)
+    effects.check(effects.given(click.get_current_context()), given)
     as_json, debug = given["as_json"], given["debug"]
     if given["list_runtimes"] is not None:
         return knowledge.list_runtimes(given["list_runtimes"], as_json=as_json, debug=debug)

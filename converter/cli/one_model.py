@@ -56,8 +56,8 @@ def _converted(asked: Settings) -> Report:
     with api.convert(asked.source(), asked.target(), **asked.options()) as conversion:
         report = conversion.report
         if report.changed or asked.output is not None or asked.external != "keep":
-            opset = report.opsets_after.get("ai.onnx", 0)
-            path = asked.model if asked.in_place else places.destination(asked.model, asked.output, opset)
+            stamps = places.stamps_of(report, ir_version=asked.ir_version is not None)
+            path = asked.model if asked.in_place else places.destination(asked.model, asked.output, stamps)
             if not asked.in_place:
                 places.protect(path, force=asked.force, no_clobber=asked.no_clobber)
             with places.elsewhere(named=asked.output is not None):

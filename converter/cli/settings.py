@@ -9,11 +9,17 @@ from typing import Any, Final
 
 import click
 
-from onnx_convert.cli import streams
+from onnx_convert.cli import places, streams
 from onnx_convert.cli.places import STREAM
-from onnx_convert.errors import UsageError
+from onnx_convert.errors import InvalidModelError, UsageError
 
 _PROMISES: Final = ("types", "exact", "allow", "strict", "expand", "keep_functions")
+
+
+class Stdin(bytes):
+    """What stdin gave, by the name that it has in all messages."""
+
+    name = "stdin"
 
 
 class Settings(SimpleNamespace):
@@ -53,7 +59,7 @@ class Settings(SimpleNamespace):
     @property
     def name(self) -> str:
         """The model's name for people."""
-        return "stdin" if self.model == STREAM else str(self.model)
+        return Stdin.name if self.model == STREAM else str(self.model)
 
     @property
     def external(self) -> str:
@@ -61,8 +67,15 @@ class Settings(SimpleNamespace):
         return "embed" if self.embed else "keep" if self.external_name is None else "save"
 
     def source(self) -> str | bytes:
-        """Returns the model as the API takes it: its path, or what stdin gives."""
-        return sys.stdin.buffer.read() if self.model == STREAM else str(self.model)
+        """Returns the model as the API takes it: its path, or what stdin gives.
+
+        InvalidModelError for a pipe: what is read from it cannot be read twice.
+        """
+        if self.model == STREAM:
+            return Stdin(sys.stdin.buffer.read())
+        if places.is_pipe(self.model):
+            raise InvalidModelError("is no file; a model is read from a pipe by onnx-convert -", where=self.name)
+        return str(self.model)
 
     def target(self) -> dict[str, int | str] | None:
         """Returns the opsets by domain, as the API takes them; None if no opset was named."""
@@ -95,20 +108,23 @@ class Settings(SimpleNamespace):
 
     def _check(self) -> None:
         """Raises for options that contradict each other."""
-        saves = self.external_name is not None
-        without = ("output", "in_place", "check", "embed", "force", "no_clobber")
-        if self.embed and saves:
+        if self.embed and self.external_name is not None:
             raise click.UsageError("--embed and --save-external-data exclude each other.")
         if len(self.runtimes) > 1:
             count, names = len(self.runtimes), ", ".join(self.runtimes)
             raise click.UsageError(f"--for takes one runtime, not {count} ({names}): run once for each.")
         if self.to and self.runtimes:
             raise click.UsageError("--to and --for exclude each other.")
-        if self.described and (saves or any(getattr(self, name) for name in without)):
-            raise click.UsageError("Missing option '--to' or '--for'.")
         if self.exit_code and not self.check:
             raise click.UsageError("--exit-code needs --check.")
         if self.no_clobber and (self.force or self.in_place):
             raise click.UsageError(f"--no-clobber excludes {'--force' if self.force else '--in-place'}.")
         if self.in_place and (self.output is not None or self.model == STREAM):
             raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
+        if self.in_place and self.force:
+            raise click.UsageError("--force has no effect with --in-place: MODEL is replaced anyway.")
+        if self.output in (STREAM, *streams.STDOUT_NAMES) and (self.force or self.overwrite_data):
+            option = "--force" if self.force else "--overwrite-data"
+            raise click.UsageError(f"{option} has no effect with -o {self.output}: no file is replaced.")
+        if self.quiet and self.verbose:
+            raise click.UsageError("--quiet and --verbose exclude each other.")

@@ -159,8 +159,7 @@ def rich(parts: Iterable[Table | str]) -> RenderableType:
 
 def _head(report: Report, verbose: bool) -> str:
     """Returns the model and its stamps in one line: `net.onnx opset 19 -> 12 IR version 9 -> 7 for rknn-toolkit2`."""
-    source = "stdin" if report.source == "<stdin>" else report.source
-    told = [source + (f" ({size_text(report.source_bytes)})" if verbose and report.source_bytes else "")]
+    told = [report.source + (f" ({size_text(report.source_bytes)})" if verbose and report.source_bytes else "")]
     for domain in [*report.opsets_before, *(set(report.opsets_after) - set(report.opsets_before))]:
         before, after = report.opsets_before.get(domain), report.opsets_after.get(domain)
         if domain == "ai.onnx" or before != after or verbose:
@@ -260,15 +259,14 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
     yield "weights", f"{told.weights} {_plural(told.weights, 'tensor')}, {size_text(told.weight_bytes)}"
     if told.data_files:
         files = [
-            f"{name} ({size_text(size)}{', not there' if name in told.missing_data else ''})"
+            f"{name} ({', '.join([size_text(size), *_flaw(told.missing_data.get(name, ''))])})"
             for name, size in told.data_files.items()
         ]
         yield "external data", ", ".join(_few(files, verbose))
     yield "dtypes", _counted(told.dtypes, len(told.dtypes))
     if told.highest:
         yield "in reach", f"opset {told.lowest} to {told.highest}"
-    lines = [*_runtimes(told.runtimes), *_taught(told)]
-    yield "loaded by", "\n".join(lines) or "none of the listed runtimes"
+    yield "loaded by", "\n".join(_loaded_by(told))
 
 
 def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
@@ -282,14 +280,26 @@ def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
         yield f"{name} {versions}".rstrip() + (f" ({members[-1].certainty})" if members[-1].doubt else "")
 
 
-def _taught(told: Description) -> Iterator[str]:
-    """Yields one line for each runtime that lacks operators of the model."""
+def _loaded_by(told: Description) -> Iterator[str]:
+    """Yields the runtimes that load the model as it is, one in a line, and those that do once they are taught what they
+    lack, in a line for each kind of lack."""
+    if told.unknown:
+        names = ", ".join(told.unknown)
+        yield f"none: {names} {'is no operator' if len(told.unknown) == 1 else 'are no operators'} at the model's opset"
+        return
+    lines = [*_runtimes(told.runtimes)]
+    yield from lines or ["none of the listed runtimes as it is"]
     groups: dict[tuple[str, ...], list[Runtime]] = {}
     for row in told.taught:
         groups.setdefault(tuple(row.lacks(told.foreign)), []).append(row)
     for domains, rows in groups.items():
-        for line in _runtimes(rows):
-            yield f"{line}, apart from {nodes_text(told.foreign, domains)}, which it has to be taught"
+        yield f"once it is taught {nodes_text(told.foreign, domains)}: {', '.join(_runtimes(rows))}"
+
+
+def _flaw(why: str) -> list[str]:
+    """Returns what is wrong with a data file, in a word or two; nothing if nothing is."""
+    told = why.rpartition(": ")[2]
+    return [{"No such file or directory": "not there"}.get(told, told)] if why else []
 
 
 def _counted(counts: Mapping[str, int], limit: int) -> str:

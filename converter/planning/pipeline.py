@@ -86,7 +86,7 @@ def _for_runtime(source: SourceModel, request: Request, target: Target, outcome:
     nodes = (node for body in outcome.patch.bodies for graph in body.walk() for node in graph.nodes)
     kernels = runtime.without_kernel(((node.domain, node.op_type) for node in nodes), after)
     too_new = ir_versions.excess(source.proto, source.index.graphs, runtime.ir, str(runtime), keep_functions=keep)
-    doubt = [runtime.doubt] if runtime.doubt else []
+    doubt = [text for text in (runtime.guess, runtime.doubt) if text]
     foreign = _foreign(source, runtime)
     lowered = [
         f"the import of {domain} goes from {imports.main[domain]} to {most}: {runtime} refuses more, no node uses it"

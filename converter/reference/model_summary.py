@@ -57,8 +57,9 @@ class Description:
     above: Sequence[Refusal] = ()
     inputs: dict[str, str] = field(default_factory=dict)  # type by name: "float[n, 3, 224, 224]"; initializers apart
     outputs: dict[str, str] = field(default_factory=dict)
-    missing_data: dict[str, str] = field(default_factory=dict)  # data files that are not there: what is wrong, by name
+    missing_data: dict[str, str] = field(default_factory=dict)  # data files that cannot be used: what is wrong, by name
     runtimes: list[Runtime] = field(default_factory=list)  # that load it as it is
+    unknown: list[str] = field(default_factory=list)  # operators that ONNX does not have at the model's opset
     foreign: dict[str, Counter[str]] = field(default_factory=dict)  # nodes of neither ONNX nor the model, by domain
     taught: list[Runtime] = field(default_factory=list)  # that load it once they are taught operators among `foreign`
     seconds: float = 0.0
@@ -102,7 +103,13 @@ def describe(source: SourceModel, request: Request) -> Description:
     )
     told.missing_data = source.missing
     told.foreign = source.foreign
-    loading = [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]
+    refused = [refusal for refusal in (*told.below, *told.above) if refusal.code == "unknown-operator"]
+    told.unknown = sorted({refusal.operator for refusal in refused})
+    loading = (
+        []
+        if told.unknown
+        else [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]
+    )
     told.runtimes = [runtime for runtime in loading if not runtime.lacks(told.foreign)]
     told.taught = [runtime for runtime in loading if runtime.lacks(told.foreign)]
     return told

@@ -246,10 +246,12 @@ class ModelFile:
         file = self.path.parent / relative
         try:
             if not stat.S_ISREG(file.stat().st_mode):
-                raise InvalidModelError(f"{what}: is not a regular file", where=self.name)
+                raise InvalidModelError("is not a regular file")
             opened = File(file)
         except OSError as error:
             raise InvalidModelError(f"{what}: {error.strerror}", where=self.name) from error
+        except InvalidModelError as error:
+            raise InvalidModelError(f"{what}: {error.why}", where=self.name) from error
         try:
             # Caches keep a model and its data as links to one common store: the folder of the real model is home, too.
             homes = (os.path.realpath(self.path.parent), os.path.dirname(os.path.realpath(self.path)))

@@ -80,14 +80,14 @@ def open_to_change(model: Any, *, in_place: bool) -> OpenSource:
 
 def open_source(model: Any, *, incomplete: bool = False) -> OpenSource:
     """Opens a path, the bytes of a file, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch, to be read; also if
-    it is `incomplete`, without all its data files.
+    it is `incomplete`, without all its data files. Bytes that have a `name` are called by it.
 
     UsageError for an object of another kind; InvalidModelError if it cannot be read.
     """
     if isinstance(model, ModelProto):
         return OpenSource(model, "<ModelProto>")
     if isinstance(model, bytes):
-        file = open_bytes(model)
+        file = open_bytes(model, getattr(model, "name", "<bytes>"))
         return OpenSource(file.model, file.name, file)
     if isinstance(model, str | os.PathLike):
         file = open_model(model)
@@ -125,7 +125,7 @@ def open_model(path: str | os.PathLike[str]) -> ModelFile:
         raise
 
 
-def open_bytes(data: bytes, name: str = "<stdin>") -> ModelFile:
+def open_bytes(data: bytes, name: str = "<bytes>") -> ModelFile:
     """Opens a serialised model at hand. External tensors cannot be resolved: there is no folder."""
     return ModelFile(Memory(data), None, name)
 

@@ -54,9 +54,9 @@ class Runtime:
     """A runtime or tool at one version. `opset`, `ir`, `ml` are the highest that it loads, None where it never looks;
     `minimum` is the lowest opset. `follows`: nobody states its IR version, it is that of its opset's ONNX release.
 
-    `certainty` is measured, documented, reported or inferred. `notes` say how the row was chosen, `also` are other
-    names. `domains` are those that it has besides the ones of ONNX, each with the highest version that it loads (0: it
-    never looks).
+    `certainty` is measured, documented, reported or inferred. `notes` say how the row was chosen, `guess` which version
+    was taken where none was named, `also` are other names. `domains` are those that it has besides the ones of ONNX,
+    each with the highest version that it loads (0: it never looks).
     """
 
     name: str
@@ -74,6 +74,7 @@ class Runtime:
     notes: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     domains: tuple[tuple[str, int], ...] = ()
+    guess: str = ""
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".rstrip()
@@ -172,15 +173,14 @@ def find(text: str) -> Runtime:
         raise UsageError(f"{text!r} is no runtime: write NAME@VERSION, as onnxruntime@1.14")
     given, version = parsed[1], parsed[2] or ""
     rows = [row for row in listed() if row.name == _name(given)]
-    notes: tuple[str, ...] = ()
-    if not version and rows[0].name == "onnxruntime":
-        version = _installed()
-        said = (
-            f"onnxruntime {version} is installed" if version else "onnxruntime is not installed: its newest row holds"
-        )
-        notes = (said,)
+    guess = ""
+    if not version and len(rows) > 1:
+        name = rows[0].name
+        version = _installed() if name == "onnxruntime" else ""
+        which = f"the one that is installed here, {version}" if version else f"the newest listed, {rows[-1].version}"
+        guess = f"{name} without a version is taken to be {which}: --for {name}@VERSION names yours"
     if not version:
-        return replace(rows[-1], notes=notes)
+        return replace(rows[-1], guess=guess)
     key = _key(version)
     if not key:
         raise UsageError(f"{version!r} is no version of {rows[0].name}")
@@ -189,10 +189,11 @@ def find(text: str) -> Runtime:
         raise UsageError(f"{rows[0].name} {version} is older than all that is listed, which begins with {rows[0]}")
     row = max(older, key=lambda row: _key(row.version))
     number = _key(row.version)
+    notes: tuple[str, ...] = ()
     if number != key[: len(number)] or len(number) < min(2, len(key)):
         which = "the nearest older one" if row.version else "of which one row is known, without a version"
-        notes += (f"{row.name} {version} is not listed: taken to be like {row}, {which}",)
-    return replace(row, notes=notes)
+        notes = (f"{row.name} {version} is not listed: taken to be like {row}, {which}",)
+    return replace(row, notes=notes, guess=guess)
 
 
 def rows_of(text: str) -> tuple[Runtime, ...]:

@@ -224,7 +224,7 @@ def test_the_command_line_tells_what_blocks(tmp_path: Path) -> None:
 def test_json_and_stdin() -> None:
     code, text, _ = run("-", "--json", input=holder().SerializeToString())
     told = json.loads(text)
-    assert (code, told["status"], told["source"]) == (0, "described", "<stdin>")
+    assert (code, told["status"], told["source"]) == (0, "described", "stdin")
     assert told["operators"]["f.Twice"] == 1
     assert {"name": "onnxruntime", "version": "1.12"}.items() <= next(
         row for row in told["runtimes"] if row["name"] == "onnxruntime"

@@ -181,7 +181,7 @@ def test_truncation_is_always_named(name: str, step: int) -> None:
     for data in chopped(name, step):
         if _well_formed(data):
             continue  # cut between two fields of the model, with all it needs
-        with pytest.raises(InvalidModelError, match=r"^<stdin>: is (empty|no ONNX model|damaged)[^\n]*$"):
+        with pytest.raises(InvalidModelError, match=r"^<bytes>: is (empty|no ONNX model|damaged)[^\n]*$"):
             open_bytes(data)
 
 

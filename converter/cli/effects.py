@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses options that have no effect on what was asked for, so that nobody waits in vain for what one would do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+from click.core import ParameterSource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KNOWLEDGE: Final = ("list_runtimes", "explain", "coverage")
+"""The options that answer without a model."""
+_TARGETS: Final = frozenset(("to", "runtimes", "ir_version"))
+_ASKED_OF_KNOWLEDGE: Final = frozenset(("as_json", "debug"))
+_ASKED_OF_A_DESCRIPTION: Final = frozenset(
+    ("types", "exact", "allow", "strict", "expand", "keep_functions", "as_json", "quiet", "verbose", "debug")
+)
+"""What a description depends on: what a rewrite may do decides how far the model can go."""
+
+
+def given(context: click.Context) -> dict[str, str]:
+    """Returns the parameters that the command line names: the longest spelling of each, by its name."""
+    return {
+        str(parameter.name): max(parameter.opts, key=len)
+        for parameter in context.command.params
+        if context.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+    }
+
+
+def check(named: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    """Raises click.UsageError for an option without effect, with what to type instead."""
+    asked = [name for name in KNOWLEDGE if name in named]
+    if len(asked) > 1:
+        raise click.UsageError(f"{named[asked[0]]} and {named[asked[1]]} exclude each other.")
+    if asked:
+        _check_knowledge(asked[0], named, values)
+    elif not named.keys() & _TARGETS:
+        for name, option in named.items():
+            if name not in ("model", *_ASKED_OF_A_DESCRIPTION):
+                raise click.UsageError(f"Missing option '--to' or '--for': without, {option} has no effect.")
+
+
+def _check_knowledge(asked: str, named: Mapping[str, str], values: Mapping[str, Any]) -> None:
+    """Raises click.UsageError for what is given beside an option that answers without a model."""
+    option, model = named[asked], values["model"]
+    if asked == "list_runtimes" and model is None and _is_a_model(values[asked]):
+        model = values[asked]
+    if model is not None and asked == "coverage" and not _is_a_model(model):
+        raise click.UsageError(f"{option} is about every operator; about one: --explain {model}.")
+    if model is not None and asked == "list_runtimes":
+        raise click.UsageError(f"{option} is about no model; what loads one: onnx-convert {model}.")
+    if model is not None:
+        raise click.UsageError(f"{option} is about no model: leave {model} out.")
+    for name, other in named.items():
+        if name not in (asked, *_ASKED_OF_KNOWLEDGE):
+            raise click.UsageError(f"{other} has no effect with {option}: leave it out.")
+
+
+def _is_a_model(text: str) -> bool:
+    """Returns whether a word on the command line is rather a file than a name."""
+    return text.endswith(".onnx") or Path(text).is_file()
