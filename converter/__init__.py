@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx_convert.api import convert, convert_version, inspect, plan
+    from onnx_convert.api import convert, convert_version, inspect, plan, verify
     from onnx_convert.conversion import Conversion
     from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
     from onnx_convert.reference.model_summary import Description
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from onnx_convert.rewrite.emitter import Emitter
     from onnx_convert.rewrite.node import Node, Value
     from onnx_convert.rewrite.registry import compatible, downgrade, impossible, upgrade
+    from onnx_convert.verification.outcome import Verification
 
     __version__: str
 
 _HOMES = {
-    "api": ("convert", "convert_version", "inspect", "plan"),
+    "api": ("convert", "convert_version", "inspect", "plan", "verify"),
     "conversion": ("Conversion",),
     "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "RefusedError", "UsageError"),
     "reference.model_summary": ("Description",),
@@ -32,6 +33,7 @@ _HOMES = {
     "rewrite.emitter": ("Emitter",),
     "rewrite.node": ("Node", "Value"),
     "rewrite.registry": ("compatible", "downgrade", "impossible", "upgrade"),
+    "verification.outcome": ("Verification",),
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "Step",
     "UsageError",
     "Value",
+    "Verification",
     "compatible",
     "convert",
     "convert_version",
@@ -57,6 +60,7 @@ __all__ = [
     "inspect",
     "plan",
     "upgrade",
+    "verify",
 ]
 
 

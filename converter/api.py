@@ -15,13 +15,17 @@ from onnx_convert.storage.source import open_source, open_to_change
 from onnx_convert.target.request import requested
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    import os
+    from collections.abc import Collection, Mapping
 
     from onnx import ModelProto
 
     from onnx_convert.reference.model_summary import Description
     from onnx_convert.report import Report
     from onnx_convert.target.request import Opsets
+    from onnx_convert.verification.outcome import Verification
+
+    Inputs = str | os.PathLike[str] | Mapping[str, Any]
 
 Model = Any  # a path, bytes, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch
 
@@ -134,6 +138,40 @@ def inspect(
         description = describe(source, request)
     description.seconds = time.perf_counter() - started
     return description
+
+
+def verify(
+    source: Model,
+    result: Model,
+    *,
+    inputs: Inputs | None = None,
+    input_shapes: Mapping[str, tuple[int, ...]] | None = None,
+    seeds: int = 3,
+    report: Report | None = None,
+    bundle: str | os.PathLike[str] | None = None,
+) -> Verification:
+    """Runs two models on the same inputs, in onnxruntime where that has the kernels, and compares what they compute.
+
+    Args:
+        source: a model as `convert` takes it.
+        result: what was made of it. It has to have the same inputs and outputs.
+        inputs: values by name, an .npz of them, or a folder of `input_0.pb` or `input_0.npy` as onnx's test data have
+            it; else they are made: random ones, and those of the edges.
+        input_shapes: shapes of inputs that are to be made.
+        seeds: how many random sets of inputs are made.
+        report: the report of the conversion, which tells what was promised and which adapter rewrote which node.
+        bundle: a folder that does not exist yet, for small models around the first node that differs.
+
+    Raises:
+        UsageError: the inputs do not fit the model.
+        InvalidModelError: a model or the inputs cannot be read.
+    """
+    from onnx_convert.verification.run import prepare
+    from onnx_convert.verification.run import verify as run
+    from onnx_convert.verification.subjects import Subject
+
+    with Subject(source) as before, Subject(result) as after:
+        return run(before, after, prepare(before, inputs, input_shapes, seeds), report, bundle)
 
 
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:

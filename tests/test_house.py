@@ -86,7 +86,7 @@ STOREYS = (
     ("__main__",),
     ("cli",),
     ("api",),
-    ("conversion", "reference"),
+    ("conversion", "reference", "verification"),
     ("planning",),
     ("target", "validation"),
     ("adapters",),

@@ -13,6 +13,7 @@ from onnx import ModelProto, helper
 
 from boundaries.rows import rewrites
 from boundaries.variants import VARIANTS, Case
+from onnx_convert.verification.legacy import fitted
 from oracle import (
     ONNXRUNTIME,
     REFERENCE,
@@ -25,7 +26,6 @@ from oracle import (
     run_reference,
     validate,
 )
-from oracle_legacy import fitted
 
 NAN, INF = float("nan"), float("inf")
 

@@ -3,158 +3,57 @@
 
 ONNX Runtime, with all of its optimisations off, has the first word. What it does not run (operators of the opsets
 below 7, some dtypes, opsets newer than itself) goes to onnx's reference evaluator, with the meaning of the old
-operators put right by `oracle_legacy`.
+operators put right. Those that run and compare are the ones of `--verify`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import onnx
-import onnx.inliner
-import onnxruntime
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
-from onnx.reference import ReferenceEvaluator
-from onnxruntime.capi.onnxruntime_pybind11_state import Fail, InvalidGraph, NotImplemented
 
-from oracle_legacy import LEGACY, legacy_operators
+from onnx_convert.verification.comparison import TOLERANCE, compare
+from onnx_convert.verification.evaluators import (
+    ONNXRUNTIME,
+    REFERENCE,
+    Evaluation,
+    evaluate,
+    one_spelling,
+    run_reference,
+)
+from onnx_convert.verification.values import random_array
 
 Feeds = Mapping[str, Any]
 
-ONNXRUNTIME = "onnxruntime"
-REFERENCE = "reference"
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The outputs of one run in graph order, who computed them, and why onnxruntime did not (if it did not)."""
-
-    values: list[Any]
-    evaluator: str
-    why: str = ""
+__all__ = [
+    "ONNXRUNTIME",
+    "REFERENCE",
+    "TOLERANCE",
+    "Evaluation",
+    "Feeds",
+    "all_nodes",
+    "compare",
+    "evaluate",
+    "feeds_for",
+    "is_inferable",
+    "nested",
+    "nodes_of",
+    "one_spelling",
+    "opset_of",
+    "random_array",
+    "run",
+    "run_reference",
+    "scopes",
+    "validate",
+]
 
 
 def run(model: ModelProto, feeds: Feeds) -> list[Any]:
     """Returns the outputs of a model, in graph order."""
     return evaluate(model, feeds).values
-
-
-def evaluate(model: ModelProto, feeds: Feeds) -> Evaluation:
-    """Runs a model on onnxruntime, or on the reference where onnxruntime has no kernel for it.
-
-    An error while running is raised: a model that onnxruntime loads must also run there.
-    """
-    foreign = sorted({str(d) for d in _interface_dtypes(model) if d.kind not in "biufO"} | _foreign(model))
-    if foreign:
-        return Evaluation(run_reference(model, feeds), REFERENCE, f"numpy has no {', '.join(foreign)}")
-    try:
-        session = _session(one_spelling(model))  # onnxruntime knows the other one in the main graph only
-    except (Fail, InvalidGraph, NotImplemented) as unfit:  # invalid: its own Casts around float16, below opset 6
-        return Evaluation(run_reference(model, feeds), REFERENCE, str(unfit))
-    own = {name: np.copy(value) if isinstance(value, np.ndarray) else value for name, value in feeds.items()}
-    return Evaluation(list(session.run(None, own)), ONNXRUNTIME)  # BatchNormalization in training writes to its inputs
-
-
-def _session(model: ModelProto) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-
-
-def run_reference(model: ModelProto, feeds: Feeds) -> list[Any]:
-    """Returns the outputs of a model by onnx's reference evaluator, with the semantics of the model's own opset."""
-    model = onnx.inliner.inline_local_functions(one_spelling(model))  # functions would not see our operators
-    opset = opset_of(model)
-    for node in all_nodes(model):
-        _state_for_reference(node, opset)
-    with np.errstate(all="ignore"):
-        return list(ReferenceEvaluator(model, new_ops=legacy_operators(opset)).run(None, dict(feeds)))
-
-
-def _state_for_reference(node: NodeProto, opset: int) -> None:
-    """The reference knows no memory hints of opset 1, and takes every default from the newest schema."""
-    for attribute in list(node.attribute):
-        if attribute.name == "consumed_inputs" and node.op_type not in LEGACY:
-            node.attribute.remove(attribute)
-    if node.op_type == "AveragePool" and opset < 7:  # without the attribute the reference counts the padding
-        node.attribute.append(onnx.helper.make_attribute("count_include_pad", 0))
-    if node.domain or not (schema := _schema(node, opset)) or not (newest := _schema(node, _newest())):
-        return
-    present = {a.name for a in node.attribute}
-    for name, attribute in schema.attributes.items():
-        default = attribute.default_value
-        if name in present or name not in newest.attributes or default.type == AttributeProto.UNDEFINED:
-            continue
-        if default != newest.attributes[name].default_value:
-            node.attribute.append(default)
-
-
-# ---- comparing
-
-
-TOLERANCE = {"float64": 1e-9, "float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}
-
-
-def compare(expected: Sequence[Any], got: Sequence[Any], *, exact: bool = False) -> str | None:
-    """Returns None if two lists of results agree, else one sentence that says what differs.
-
-    Dtypes and shapes must match. Floats agree within the tolerance of their dtype (absolute and relative), NaN with
-    NaN, infinities with the same; everything else must be equal. `exact` demands equal bits, NaN payloads apart.
-    """
-    if len(expected) != len(got):
-        return f"{len(expected)} results were expected, there are {len(got)}"
-    for position, (one, other) in enumerate(zip(expected, got, strict=True)):
-        if difference := _difference(one, other, exact):
-            return f"result {position}: {difference}"
-    return None
-
-
-def _difference(expected: Any, got: Any, exact: bool) -> str | None:
-    if expected is None or got is None:
-        return None if expected is got else "one of the two is absent"
-    if isinstance(expected, list) or isinstance(got, list):
-        if not (isinstance(expected, list) and isinstance(got, list)):
-            return "one of the two is a sequence"
-        return compare(expected, got, exact=exact)
-    expected, got = np.asarray(expected), np.asarray(got)
-    if expected.dtype != got.dtype and not {expected.dtype.kind, got.dtype.kind} <= set("OUT"):
-        return f"dtype {expected.dtype} was expected, it is {got.dtype}"
-    if expected.shape != got.shape:
-        return f"shape {expected.shape} was expected, it is {got.shape}"
-    same = np.asarray(_same_bits(expected, got) if exact else _close(expected, got))
-    if same.all():
-        return None
-    first = tuple(int(i) for i in np.argwhere(~same)[0])
-    return (
-        f"{same.size - int(same.sum())} of {same.size} elements differ, first at {first}: "
-        f"{expected[first]} was expected, it is {got[first]}"
-    )
-
-
-def _is_float(dtype: np.dtype[Any]) -> bool:
-    return "float" in dtype.name
-
-
-def _close(expected: np.ndarray, got: np.ndarray) -> Any:
-    if not _is_float(expected.dtype):
-        return expected == got
-    tolerance = TOLERANCE.get(expected.dtype.name, 0.0)  # float8 and smaller: equal
-    return np.isclose(
-        got.astype(np.float64), expected.astype(np.float64), rtol=tolerance, atol=tolerance, equal_nan=True
-    )
-
-
-def _same_bits(expected: np.ndarray, got: np.ndarray) -> Any:
-    if not _is_float(expected.dtype):
-        return expected == got
-    unsigned = f"u{expected.dtype.itemsize}"
-    bits = np.atleast_1d(expected).view(unsigned) == np.atleast_1d(got).view(unsigned)
-    return bits.reshape(expected.shape) | (np.isnan(expected) & np.isnan(got))
 
 
 # ---- inputs
@@ -189,23 +88,6 @@ def feeds_for(model: ModelProto, seed: int = 0, dims: Mapping[str, int] | None =
             array = np.where(array == 0, np.ones_like(array), array)
         feeds[value.name] = array
     return feeds
-
-
-def random_array(random: np.random.Generator, dtype: np.dtype[Any], shape: tuple[int, ...]) -> np.ndarray:
-    """Values of one dtype that are representable in it: reals within about +-3, integers within -4..4 (0..7)."""
-    if dtype.kind == "O":
-        return random.choice(np.array(["", "a", "b", "ab"], dtype=object), size=shape)
-    if dtype.kind == "b":
-        return np.asarray(random.random(shape) < 0.5)
-    if _is_float(dtype):
-        values = random.standard_normal(shape)
-        return np.asarray(np.where(random.random(shape) < 0.1, 0.0, values)).astype(dtype)
-    if dtype.kind == "c":
-        return np.asarray(random.standard_normal(shape) + 1j * random.standard_normal(shape)).astype(dtype)
-    low, high = (0, 8) if "uint" in dtype.name else (-4, 5)
-    if dtype.name.endswith("int2"):
-        low, high = (0, 4) if low == 0 else (-2, 2)
-    return np.asarray(random.integers(low, high, size=shape)).astype(dtype)
 
 
 # ---- legality
@@ -280,21 +162,6 @@ def opset_of(scope: ModelProto | FunctionProto) -> int:
     return next(o.version for o in scope.opset_import if o.domain in ("", "ai.onnx"))
 
 
-def one_spelling(model: ModelProto) -> ModelProto:
-    """Returns a copy in which the default domain is spelled "", which is the only spelling that onnx's tools know in
-    nodes."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    for node in all_nodes(copy):
-        if node.domain == "ai.onnx":
-            node.domain = ""
-    for scope in (copy, *copy.functions):
-        for opset in scope.opset_import:
-            if opset.domain == "ai.onnx":
-                opset.domain = ""
-    return copy
-
-
 def scopes(model: ModelProto) -> Iterator[GraphProto | FunctionProto]:
     """The main graph, every function, and every subgraph of these."""
     for root in (model.graph, *model.functions):
@@ -322,24 +189,8 @@ def all_nodes(model: ModelProto) -> Iterator[NodeProto]:
         yield from nodes_of(root)
 
 
-def _newest() -> int:
-    return int(onnx.defs.onnx_opset_version())
-
-
 def _schema(node: NodeProto, opset: int) -> onnx.defs.OpSchema | None:
     try:
         return onnx.defs.get_schema(node.op_type, opset, "" if node.domain == "ai.onnx" else node.domain)
     except onnx.defs.SchemaError:
         return None
-
-
-def _interface_dtypes(model: ModelProto) -> Iterator[np.dtype[Any]]:
-    for value in (*model.graph.input, *model.graph.output):
-        if elem_type := value.type.tensor_type.elem_type:
-            yield onnx.helper.tensor_dtype_to_np_dtype(elem_type)
-
-
-def _foreign(model: ModelProto) -> set[str]:
-    """Returns the dtypes of the interface that numpy has only through ml_dtypes, some of which call themselves
-    integers."""
-    return {d.name for d in _interface_dtypes(model) if d.kind in "iuf" and d.type.__module__ != "numpy"}

@@ -23,7 +23,7 @@ from onnx.defs import OpSchema
 if __name__ == "__main__":  # a program has its own folder on the path, `python -m` the one that it is started in
     sys.path.insert(0, str(Path.cwd()))
 
-import oracle_legacy
+from onnx_convert.verification import legacy
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -44,7 +44,7 @@ def register() -> None:
     )
     schema.set_type_and_shape_inference_function(lambda context: context.set_output_type(0, context.get_input_type(0)))
     defs.register_schema(schema)
-    oracle_legacy.MEANINGS.append(("Sigmoid", 99, meaning))
+    legacy.MEANINGS.append(("Sigmoid", 99, meaning))
 
 
 def meaning(x: Array, alpha: float = 1.0) -> Array:

@@ -4,13 +4,15 @@ later meaning, and that sometimes loosely. One function an operator; `legacy_ope
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 from onnx.reference.op_run import OpRun
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Array = np.ndarray
 

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The outcome of a verification, as data: which inputs were run where, and how each output differs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SAME: Final = "same"
+DIFFERENT: Final = "different"
+UNVERIFIED: Final = "unverified"
+
+
+class Output(NamedTuple):
+    """How one output of source and result differ in one run, or at most in several.
+
+    `agrees` says whether that is within what was promised, and `why` what does not. `differing` elements are not the
+    same bits (NaN payloads and the signs of zeros apart); the distances are over them, `max_ulp` in numbers of the
+    dtype that lie between (None where that says nothing). `random`: only shape, dtype and distribution are compared.
+    """
+
+    name: str
+    agrees: bool
+    dtype: str = ""
+    shape: tuple[int, ...] = ()
+    elements: int = 0
+    differing: int = 0
+    max_abs: float = 0.0
+    max_rel: float = 0.0
+    max_ulp: int | None = 0
+    tolerance: float = 0.0
+    random: bool = False
+    why: str = ""
+
+    @property
+    def identical(self) -> bool:
+        """Whether all elements are the same bits."""
+        return self.agrees and not self.differing and not self.random
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns it as plain data, fit for JSON: an infinite distance is the text "inf"."""
+        plain = self._asdict()
+        for name in ("max_abs", "max_rel"):
+            plain[name] = plain[name] if plain[name] != float("inf") else "inf"
+        return {**plain, "shape": [*self.shape], "identical": self.identical}
+
+
+class Run(NamedTuple):
+    """One set of inputs, and what came of it. `inputs` is what it is called: "random 0", "zeros", a file."""
+
+    inputs: str
+    outputs: tuple[Output, ...] = ()
+    why: str = ""  # the result does not run on them, although the source does
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all outputs do."""
+        return not self.why and all(output.agrees for output in self.outputs)
+
+
+class FirstDifference(NamedTuple):
+    """The first value that both models compute and that differs: the node of the source that makes it, the adapters
+    that rewrote it ("" if it is as it was), and where the small models around it are."""
+
+    value: str
+    operator: str
+    node: str
+    adapter: str = ""
+    became: tuple[str, ...] = ()
+    why: str = ""
+    folder: str = ""
+
+
+@dataclass
+class Verification:
+    """Whether source and result compute the same: on which inputs, on what, and how far apart they are.
+
+    `verdict` is "same", "different", or "unverified" if nothing could be compared; `reason` says why. `promised` is
+    what the conversion promised, "" if that is not known.
+    """
+
+    source: str = ""
+    result: str = ""
+    verdict: str = UNVERIFIED
+    reason: str = ""
+    promised: str = ""
+    source_evaluator: str = ""
+    result_evaluator: str = ""
+    shapes: dict[str, tuple[int, ...]] = field(default_factory=dict)  # of the inputs of the first run
+    runs: list[Run] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)  # inputs on which the source does not run, and why
+    notes: list[str] = field(default_factory=list)
+    first: FirstDifference | None = None
+    kept: str = ""  # where a result lies that differs
+    seconds: float = 0.0
+
+    @property
+    def same(self) -> bool:
+        """Whether source and result were compared and compute the same."""
+        return self.verdict == SAME
+
+    @property
+    def identical(self) -> bool:
+        """Whether every output of every run is the same to the bit."""
+        return self.same and all(output.identical for run in self.runs for output in run.outputs)
+
+    @property
+    def outputs(self) -> list[Output]:
+        """How each output differs, over all runs: in the first in which it does not agree, or at most."""
+        names = dict.fromkeys(output.name for run in self.runs for output in run.outputs)
+        return [_worst(o for run in self.runs for o in run.outputs if o.name == name) for name in names]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns it as plain data, fit for JSON."""
+        plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain["shapes"] = {name: [*shape] for name, shape in self.shapes.items()}
+        plain["runs"] = [
+            {"inputs": run.inputs, "agrees": run.agrees, "why": run.why, "outputs": [o.to_dict() for o in run.outputs]}
+            for run in self.runs
+        ]
+        plain["outputs"] = [output.to_dict() for output in self.outputs]
+        plain["first"] = self.first._asdict() if self.first is not None else None
+        plain["same"] = self.same
+        plain["identical"] = self.identical
+        return plain
+
+
+def _worst(several: Iterable[Output]) -> Output:
+    worst, *rest = several
+    for output in rest:
+        if worst.agrees and not output.agrees:
+            worst = output
+        elif worst.agrees:
+            ulp = None if None in (worst.max_ulp, output.max_ulp) else max(worst.max_ulp or 0, output.max_ulp or 0)
+            worst = worst._replace(
+                elements=worst.elements + output.elements,
+                differing=worst.differing + output.differing,
+                max_abs=max(worst.max_abs, output.max_abs),
+                max_rel=max(worst.max_rel, output.max_rel),
+                max_ulp=ulp,
+                tolerance=max(worst.tolerance, output.tolerance),
+            )
+    return worst

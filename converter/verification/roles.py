@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the elements of an input may be, as the nodes say that use it: an index in range, a mask, a length, a shape.
+
+A row of `ROLES` is an operator, an input of it, and the function that says what this input may hold.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from onnx import TensorProto
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from onnx_convert.verification.uses import Use, Uses
+
+    Shapes = Mapping[str, "list[int | None]"]
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """The elements that an input may have: at least `low`, at most `high`, one of `choices`; all of
+    a tensor `whole`, an arrangement that a name tells. `nonzero`: not 0."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    choices: tuple[Any, ...] = ()
+    whole: str = ""
+    like: tuple[int, ...] = ()
+    nonzero: bool = False
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is said."""
+        return self == ANYTHING
+
+    def also(self, other: Allowed) -> Allowed:
+        """Returns what both allow; of two ways to arrange a tensor or to choose the first."""
+        both = replace(
+            self,
+            low=max(self.low, other.low),
+            high=min(self.high, other.high),
+            choices=self.choices or other.choices,
+            whole=self.whole or other.whole,
+            like=self.like or other.like,
+            nonzero=self.nonzero or other.nonzero,
+        )
+        return both if both.low <= both.high else self
+
+
+ANYTHING: Final = Allowed()
+BINARY: Final = Allowed(choices=(0, 1), whole="mask")
+_POSITIVE: Final = Allowed(low=0.01, high=0.5)
+
+
+def allowed(name: str, uses: Uses, shapes: Shapes) -> Allowed:
+    """Returns what the elements of an input may be. `shapes` are of all values, as far as they are known."""
+    found = ANYTHING
+    for use in uses.of(name):
+        rule = ROLES.get((use.operator, use.position)) or ROLES.get((use.operator, -1))
+        if rule is not None:
+            found = found.also(rule(use, Sizes(uses, shapes)))
+    if found.free and "mask" in name.lower():
+        return BINARY
+    return found
+
+
+class Sizes:
+    """The sizes of values, by name."""
+
+    def __init__(self, uses: Uses, shapes: Shapes) -> None:
+        self._uses = uses
+        self._shapes = shapes
+
+    def of(self, name: str) -> list[int | None] | None:
+        """Returns the dimensions of a value, None for one that is not known; None for an unknown rank."""
+        known: list[int | None] | None = [*self._uses.dims[name]] if name in self._uses.dims else self._shapes.get(name)
+        return known
+
+    def at(self, name: str, axis: int) -> int:
+        """Returns one dimension; 1, which is always in range, if it is not known."""
+        dims = self.of(name)
+        if dims is None or not -len(dims) <= axis < len(dims):
+            return 1
+        return dims[axis] or 1
+
+    def least(self, name: str) -> int:
+        """Returns the smallest dimension."""
+        return min((dim or 1 for dim in self.of(name) or ()), default=1)
+
+
+def _range(low: float, high: float) -> Callable[[Use, Sizes], Allowed]:
+    return lambda use, sizes: Allowed(low, high)
+
+
+def _fixed(*choices: Any) -> Callable[[Use, Sizes], Allowed]:
+    return lambda use, sizes: Allowed(choices=choices)
+
+
+def _arranged(whole: str) -> Callable[[Use, Sizes], Allowed]:
+    return lambda use, sizes: Allowed(whole=whole, like=_known(sizes.of(use.input(0))))
+
+
+def _known(dims: list[int | None] | None) -> tuple[int, ...]:
+    return tuple(dim or 1 for dim in dims or ())
+
+
+def _indexed(default: int, whole: str = "") -> Callable[[Use, Sizes], Allowed]:
+    """Indices into the first input along its axis."""
+
+    def rule(use: Use, sizes: Sizes) -> Allowed:
+        axis = use.attribute("axis", default)
+        return Allowed(0, sizes.at(use.input(0), axis) - 1, whole=whole, like=(axis,))
+
+    return rule
+
+
+def _first_of(position: int) -> Callable[[Use, Sizes], Allowed]:
+    """Indices into the first axis of another input."""
+    return lambda use, sizes: Allowed(0, sizes.at(use.input(position), 0) - 1)
+
+
+def _length(position: int, axis: int) -> Callable[[Use, Sizes], Allowed]:
+    """Lengths along an axis of another input."""
+    return lambda use, sizes: Allowed(1, sizes.at(use.input(position), axis))
+
+
+def _reverse(use: Use, sizes: Sizes) -> Allowed:
+    return Allowed(1, sizes.at(use.input(0), use.attribute("time_axis", 0)))
+
+
+def _sequence(use: Use, sizes: Sizes) -> Allowed:
+    return Allowed(1, sizes.at(use.input(0), 1 if use.attribute("layout", 0) else 0))
+
+
+def _one_hot(use: Use, sizes: Sizes) -> Allowed:
+    depth = use.constant(1)
+    return Allowed(0, int(depth.item()) - 1 if depth is not None and depth.size == 1 else 1)
+
+
+def _top(use: Use, sizes: Sizes) -> Allowed:
+    return Allowed(1, min(sizes.at(use.input(0), use.attribute("axis", -1)), 4))
+
+
+def _equal(use: Use, sizes: Sizes) -> Allowed:
+    """What is compared with constants is sometimes one of them."""
+    other = use.constant(1 - use.position)
+    if other is None or other.dtype.kind not in "iu" or other.size > 16:
+        return ANYTHING
+    values = [int(value) for value in other.flatten()]
+    return Allowed(choices=tuple(dict.fromkeys([*values, values[0] + 1]))) if values else ANYTHING
+
+
+def _cast(use: Use, sizes: Sizes) -> Allowed:
+    return Allowed(choices=(0, 1), whole="mask") if use.attribute("to", 0) in (TensorProto.BOOL, "BOOL") else ANYTHING
+
+
+def _inverted(use: Use, sizes: Sizes) -> Allowed:
+    """Masks are subtracted from 1."""
+    one = use.constant(0)
+    return BINARY if one is not None and one.size == 1 and one.item() == 1 else ANYTHING
+
+
+def _keys(use: Use, sizes: Sizes) -> Allowed:
+    """Keys of a table, of whichever kind the node has."""
+    for name in ("keys_strings", "cats_strings", "keys_int64s", "cats_int64s"):
+        if keys := use.attribute(name, []):
+            return Allowed(choices=tuple(keys[:8]))
+    return ANYTHING
+
+
+def _classes(use: Use, sizes: Sizes) -> Allowed:
+    return Allowed(0, sizes.at(use.input(0), 1) - 1)
+
+
+def _past_and_new(minus: int) -> Callable[[Use, Sizes], Allowed]:
+    """The length of what is attended to: the past keys, where there are any, and the new ones."""
+
+    def rule(use: Use, sizes: Sizes) -> Allowed:
+        past = sizes.at(use.input(3), 2) if use.input(3) else 0
+        return Allowed(choices=(past + sizes.at(use.input(0), 1) - minus,))
+
+    return rule
+
+
+_REDUCTIONS: Final = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+
+ROLES: Final[dict[tuple[str, int], Callable[[Use, Sizes], Allowed]]] = {
+    ("Gather", 1): _indexed(0),
+    ("GatherElements", 1): _indexed(0),
+    ("GatherND", 1): lambda use, sizes: Allowed(0, sizes.least(use.input(0)) - 1),
+    ("Scatter", 1): _indexed(0, "distinct"),
+    ("ScatterElements", 1): _indexed(0, "distinct"),
+    ("ScatterND", 1): lambda use, sizes: Allowed(0, sizes.least(use.input(0)) - 1, whole="distinct", like=(0,)),
+    ("OneHot", 0): _one_hot,
+    ("OneHot", 1): _range(2, 5),
+    ("TopK", 1): _top,
+    ("RNN", 4): _sequence,
+    ("GRU", 4): _sequence,
+    ("LSTM", 4): _sequence,
+    ("ReverseSequence", 1): _reverse,
+    ("EmbedLayerNormalization", 0): _first_of(2),
+    ("EmbedLayerNormalization", 1): _first_of(4),
+    ("EmbedLayerNormalization", 7): lambda use, sizes: BINARY,
+    ("RotaryEmbedding", 1): _first_of(2),
+    ("RotaryEmbedding", 3): _first_of(1),
+    ("GroupQueryAttention", 5): _past_and_new(1),
+    ("GroupQueryAttention", 6): _past_and_new(0),
+    ("Attention", 6): _length(1, 2),
+    ("TensorScatter", 2): _fixed(0),
+    ("SequenceAt", 1): _fixed(0),
+    ("SequenceErase", 1): _fixed(0),
+    ("SequenceInsert", 2): _fixed(0),
+    ("NegativeLogLikelihoodLoss", 1): _classes,
+    ("SoftmaxCrossEntropyLoss", 1): _classes,
+    ("Equal", 0): _equal,
+    ("Equal", 1): _equal,
+    ("Cast", 0): _cast,
+    ("Sub", 1): _inverted,
+    ("Reshape", 1): _arranged("reshape"),
+    ("Expand", 1): _fixed(1),
+    ("Tile", 1): _range(1, 2),
+    ("ConstantOfShape", 0): _range(1, 3),
+    ("Range", 0): _fixed(0),
+    ("Range", 1): _range(2, 6),
+    ("Range", 2): _fixed(1),
+    ("Slice", 1): _fixed(0),
+    ("Slice", 2): _range(1, 2),
+    ("Slice", 3): _arranged("axes"),
+    ("Slice", 4): _fixed(1),
+    ("Pad", 1): _range(0, 1),
+    ("Pad", 3): _arranged("axes"),
+    ("Squeeze", 1): _arranged("ones"),
+    ("Unsqueeze", 1): _arranged("axes"),
+    ("Split", 1): _arranged("split"),
+    ("SplitToSequence", 1): _fixed(1),
+    ("Resize", 2): _arranged("scales"),
+    ("Resize", 3): _arranged("sizes"),
+    ("Upsample", 1): _arranged("scales"),
+    ("CumSum", 1): _fixed(0),
+    ("Loop", 0): _range(1, 4),
+    ("Loop", 1): _fixed(1),
+    ("Trilu", 1): _range(-1, 1),
+    ("BitShift", 1): _range(0, 7),
+    ("Div", 1): lambda use, sizes: Allowed(nonzero=True),
+    ("Mod", 1): lambda use, sizes: Allowed(nonzero=True),
+    ("Reciprocal", 0): lambda use, sizes: Allowed(nonzero=True),
+    ("QuantizeLinear", 1): lambda use, sizes: _POSITIVE,
+    ("DequantizeLinear", 1): lambda use, sizes: _POSITIVE,
+    ("BatchNormalization", 4): _range(0.1, 2),
+    ("Clip", 1): lambda use, sizes: Allowed(high=-0.5),
+    ("Clip", 2): lambda use, sizes: Allowed(low=0.5),
+    ("Dropout", 1): _range(0, 0.5),
+    ("Bernoulli", 0): _range(0, 1),
+    ("NonMaxSuppression", 2): _range(1, 10),
+    ("NonMaxSuppression", 3): _range(0, 1),
+    ("NonMaxSuppression", 4): _range(0, 1),
+    ("RoiAlign", 1): _arranged("boxes"),
+    ("RoiAlign", 2): _first_of(0),
+    ("GridSample", 1): _range(-1.1, 1.1),
+    ("MaxUnpool", 1): lambda use, sizes: Allowed(0, math.prod(_known(sizes.of(use.input(0)))) - 1, whole="counted"),
+    ("STFT", 1): _range(1, 2),
+    ("HannWindow", 0): _range(4, 8),
+    ("HammingWindow", 0): _range(4, 8),
+    ("BlackmanWindow", 0): _range(4, 8),
+    ("LabelEncoder", 0): _keys,
+    ("CategoryMapper", 0): _keys,
+    ("OneHotEncoder", 0): _keys,
+} | {
+    (f"Reduce{name}", 1): _arranged("axes") for name in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+}

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Verifies: makes or takes inputs, runs the source on all of them, then the result, and judges.
+
+One model is in memory at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy
+
+from onnx_convert.errors import UsageError
+from onnx_convert.report import EXACT
+from onnx_convert.storage import test_data
+from onnx_convert.verification import signature
+from onnx_convert.verification.bundle import check_place, write
+from onnx_convert.verification.evaluators import MISSING, REFERENCE, LacksError, RunError, installed
+from onnx_convert.verification.first_difference import first_difference, identified
+from onnx_convert.verification.inputs import CannotError, Maker
+from onnx_convert.verification.judging import Judge
+from onnx_convert.verification.outcome import DIFFERENT, SAME, UNVERIFIED, Run, Verification
+from onnx_convert.verification.subjects import EVALUATORS, Subject
+from onnx_convert.verification.values import EDGES, RANDOM
+
+if TYPE_CHECKING:
+    from onnx_convert.report import Report
+    from onnx_convert.verification.inputs import Plan
+    from onnx_convert.verification.subjects import Program
+
+    Feeds = Mapping[str, Any]
+
+SEEDS: Final = 3
+
+# On NaN, and on numbers that no integer holds, the texts of these operators are silent.
+_SILENT_ON_NAN: Final = frozenset(
+    """ArgMax ArgMin Cast CastLike Clip DynamicQuantizeLinear GlobalMaxPool Hardmax Max MaxPool MaxRoiPool Min
+    NonMaxSuppression QuantizeLinear ReduceMax ReduceMin Relu RoiAlign TopK Unique LeakyRelu PRelu ThresholdedRelu
+    HardSigmoid HardSwish Sign NonZero Where ConstantOfShape Resize GridSample Compress""".split()
+)
+_SILENT_ON_LARGE: Final = frozenset("Cast CastLike GridSample Range Tile Resize RoiAlign".split())
+
+
+class Prepared(NamedTuple):
+    """The inputs of a verification as far as they are known before anything runs: sets that were given, by name, or
+    shapes."""
+
+    sets: dict[str, dict[str, Any]]
+    shapes: dict[str, tuple[int, ...]]
+    sizes: dict[str, int]
+    seeds: int = SEEDS
+
+
+class _Runs(NamedTuple):
+    """What the source computed: the inputs by what they are called, its outputs, and what it was run on."""
+
+    feeds: dict[str, Feeds]
+    values: dict[str, list[Any]]
+    again: list[Any] | None
+    program: tuple[str, str]  # evaluator, why not onnxruntime
+    skipped: dict[str, str]
+
+
+def prepare(
+    subject: Subject,
+    inputs: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    seeds: int = SEEDS,
+) -> Prepared:
+    """Reads and checks what was given. UsageError if it does not fit the model, InvalidModelError if it cannot be
+    read."""
+    if seeds < 1:
+        raise UsageError(f"at least one seed is needed, not {seeds}")
+    if inputs is not None and shapes:
+        raise UsageError("inputs that are given have shapes already")
+    sets: dict[str, dict[str, Any]] = {}
+    if isinstance(inputs, Mapping):
+        sets["given"] = {name: _array(value) for name, value in inputs.items()}
+    elif isinstance(inputs, str | os.PathLike):
+        sets = test_data.read(inputs, signature.needed(subject.proto))
+    for where, feeds in sets.items():
+        signature.check(subject.proto, feeds, where)
+    return Prepared(sets, dict(shapes or {}), signature.bound_by(subject.proto, shapes or {}), seeds)
+
+
+def _array(value: Any) -> Any:
+    return value if value is None or isinstance(value, list | dict) else numpy.asarray(value)
+
+
+def verify(
+    source: Subject,
+    result: Subject,
+    prepared: Prepared,
+    report: Report | None = None,
+    bundle: str | os.PathLike[str] | None = None,
+) -> Verification:
+    """Runs source and result on the same inputs, and compares."""
+    started = time.perf_counter()
+    if bundle is not None:
+        check_place(bundle)
+    found = Verification(source.name, result.name, promised=report.form if report is not None else "")
+    outcome = Session(source, result, prepared, found)
+    outcome.compare()
+    if outcome.failing is not None:
+        locate(outcome, report, bundle)
+    found.seconds = time.perf_counter() - started
+    return found
+
+
+class Session:
+    """One verification on its way."""
+
+    def __init__(self, source: Subject, result: Subject, prepared: Prepared, found: Verification) -> None:
+        self.source = source
+        self.result = result
+        self._prepared = prepared
+        self.found = found
+        self.judge = Judge(source.proto, result.proto, found.promised)
+        self.failing: tuple[Feeds, str] | None = None  # the first inputs on which an output differs, and that
+
+    def compare(self) -> None:
+        """Fills in what was found."""
+        found = self.found
+        if not installed():
+            found.notes.append(f"{MISSING}: {REFERENCE} computes both, which is slow")
+        if why := _unlike_signatures(self.source, self.result):
+            found.verdict, found.reason = DIFFERENT, why
+            return
+        try:
+            runs = self._run_source()
+        except (CannotError, LacksError) as error:
+            found.verdict, found.reason = UNVERIFIED, str(error)
+            return
+        found.skipped = runs.skipped
+        found.shapes = {name: value.shape for name, value in _first(runs.feeds).items() if hasattr(value, "shape")}
+        self._judge(runs)
+        self._remark()
+
+    def _judge(self, runs: _Runs) -> None:
+        """Runs the result and compares."""
+        found = self.found
+        found.source_evaluator, found.runs = runs.program[0], []
+        try:
+            program = self.result.program(EVALUATORS)
+            results = self._run_result(program, runs)
+        except LacksError as error:
+            found.verdict, found.reason = UNVERIFIED, f"the result runs nowhere: {error}"
+            return
+        found.result_evaluator = program.evaluator
+        for name, got in results.items():
+            if isinstance(got, str):
+                found.runs.append(Run(name, why=f"the source runs on them, the result does not: {got}"))
+            else:
+                found.runs.append(Run(name, self.judge.outputs(runs.values[name], got, runs.again)))
+        wrong = next((run for run in found.runs if not run.agrees), None)
+        found.verdict = SAME if wrong is None else DIFFERENT
+        found.reason = "" if wrong is None else _reason(wrong)
+        if wrong is not None and not wrong.why:
+            output = next(output.name for output in wrong.outputs if not output.agrees)
+            self.failing = runs.feeds[wrong.inputs], output
+
+    def _run_result(self, program: Program, runs: _Runs) -> dict[str, list[Any] | str]:
+        results: dict[str, list[Any] | str] = {}
+        for name, feeds in runs.feeds.items():
+            try:
+                results[name] = program.run(feeds)
+            except RunError as error:
+                results[name] = str(error)
+            except LacksError as error:
+                if program.evaluator == REFERENCE:
+                    raise
+                return self._run_result(self.result.program((REFERENCE,)), runs) or {name: str(error)}
+        return results
+
+    # ---- the source
+
+    def _run_source(self) -> _Runs:
+        """Runs the source on what was given, or on what was made. CannotError if it runs on nothing, LacksError if it
+        runs nowhere."""
+        why = ""
+        tried = False
+        for evaluator in EVALUATORS:
+            try:
+                program = self.source.program((evaluator,))
+                tried = True
+                return self._on(program, why)
+            except LacksError as error:
+                why = f"{why}; {error}" if why else str(error)
+            except CannotError as error:
+                if evaluator == REFERENCE or self._prepared.sets:
+                    raise
+                why = str(error)
+        raise (CannotError if tried else LacksError)(f"the source runs nowhere: {why}")
+
+    def _on(self, program: Program, why: str) -> _Runs:
+        program.why = why
+        if self._prepared.sets:
+            runs = self._computed(program, self._prepared.sets)
+            if not runs.values:
+                name, said = next(iter(runs.skipped.items()))
+                raise CannotError(f"the source does not run on {name}: {said}")
+            return runs
+        maker = Maker(self.source.source, self._prepared.shapes, self._prepared.sizes)
+        plan, first = _plan(program, maker)
+        feeds: dict[str, Feeds] = {f"{RANDOM} 0": first}
+        for seed in range(1, self._prepared.seeds):
+            feeds[f"{RANDOM} {seed}"] = maker.make(plan, seed)
+        if maker.floats_freely:
+            names = {operator for _, operator in self.source.source.index.operators}
+            feeds |= {kind: maker.make(plan, 0, kind) for kind in EDGES if _told(kind, names)}
+        return self._computed(program, feeds)
+
+    def _computed(self, program: Program, several: Mapping[str, Feeds]) -> _Runs:
+        feeds, values, skipped = {}, {}, {}
+        for name, given in several.items():
+            try:
+                values[name], feeds[name] = program.run(given), given
+            except RunError as error:
+                skipped[name] = str(error)
+        again = None
+        if self.judge.random and feeds:
+            again = program.run(_first(feeds))
+        return _Runs(feeds, values, again, (program.evaluator, program.why), skipped)
+
+    # ---- what remains to be said
+
+    def _remark(self) -> None:
+        found = self.found
+        if found.result_evaluator and found.source_evaluator != found.result_evaluator:
+            found.notes.append(f"{found.source_evaluator} computes the source, {found.result_evaluator} the result")
+        if self.judge.random:
+            names = sorted(self.judge.random & {value.name for value in self.source.proto.graph.output})
+            if names:
+                found.notes.append(f"random, so only shape, dtype and distribution are compared: {', '.join(names)}")
+        if found.promised == EXACT and found.same and not found.identical and not self.judge.random:
+            found.notes.append("the texts promise the same bits; kernels round the last ones differently")
+
+
+def _told(kind: str, operators: set[str]) -> bool:
+    """Returns whether the texts of all operators tell what becomes of such values."""
+    silent = {"NaN": _SILENT_ON_NAN, "large": _SILENT_ON_LARGE}.get(kind, frozenset())
+    return silent.isdisjoint(operators)
+
+
+def _plan(program: Program, maker: Maker) -> tuple[Plan, Feeds]:
+    """Returns the first plan with which the model runs, and its first inputs. CannotError if there is none."""
+    said = ""
+    for plan in maker.plans():
+        try:
+            feeds = maker.make(plan, 0)
+            program.run(feeds)
+        except (RunError, CannotError) as error:
+            said = said or str(error)
+            continue
+        return plan, feeds
+    raise CannotError(f"no inputs could be made on which the source runs ({said}): give some with --inputs")
+
+
+def _first(several: Mapping[str, Feeds]) -> Feeds:
+    return next(iter(several.values()))
+
+
+def _reason(run: Run) -> str:
+    if run.why:
+        return f"{run.inputs}: {run.why}"
+    wrong = next(output for output in run.outputs if not output.agrees)
+    return f"output {wrong.name!r}, {run.inputs}: {wrong.why}"
+
+
+def _unlike_signatures(source: Subject, result: Subject) -> str:
+    """Returns what differs in what two models take and give back; "" if nothing does."""
+    for what, (one, other) in {
+        "inputs": ([v.name for v in signature.needed(m.proto)] for m in (source, result)),
+        "outputs": ([v.name for v in m.proto.graph.output] for m in (source, result)),
+    }.items():
+        if one != other:
+            return f"the source has the {what} {', '.join(one)}, the result {', '.join(other)}"
+    return ""
+
+
+def locate(session: Session, report: Report | None, bundle: str | os.PathLike[str] | None) -> None:
+    """Finds the first node whose value differs, and writes the small models around it into the folder `bundle`."""
+    assert session.failing is not None
+    feeds, output = session.failing
+    found = first_difference(session.source, session.result, session.judge, feeds, output)
+    if found is None:
+        return
+    told = identified(found, session.source.proto, session.result.proto, report)
+    if bundle is not None:
+        write(bundle, found, told, session.source, session.result)
+        told = told._replace(folder=str(bundle))
+    session.found.first = told
