@@ -108,7 +108,11 @@ def runtime_tables(rows: Iterable[Runtime]) -> list[Table]:
     cells: list[tuple[str, ...]] = []
     names: dict[str, str] = {}
     for row in rows:
-        opset = f"{row.minimum}-{row.opset}" if row.minimum > 1 else str(row.opset or "any")
+        opset = str(row.opset or "any")
+        if row.minimum > 1:
+            opset = f"{row.minimum}-{row.opset}" if row.opset else f"{row.minimum} and above"
+        if row.minimum == row.opset:
+            opset = str(row.opset)
         name = f"{row.name}@{row.version}" if row.version else row.name
         cells.append((name, opset, str(row.ir or "any"), str(row.ml or "any"), row.certainty, row.source))
         if row.also:

@@ -107,8 +107,6 @@ class Runtime:
 
     def verdict(self, imports: Mapping[str, int], ir_version: int) -> str:
         """Returns one sentence: what the runtime loads, and what of the model was too new for it or too old."""
-        if self.opset is None:
-            return f"{self} does not look at opset and IR version: nothing was too new"
         new = self._too_new(imports, ir_version)
         opset = imports.get("ai.onnx", self.minimum)
         told = []
@@ -121,9 +119,17 @@ class Runtime:
             told.append(f"the opset ({opset}) was not")
         elif new and "" not in new:
             told.append(f"the IR version ({ir_version}) was not")
+        return f"{self._limits(new)}: {', '.join(told) or 'nothing was too new'}"
+
+    def _limits(self, new: Mapping[str, int]) -> str:
+        """Returns what the runtime loads, the ai.onnx.ml opset only where that was too new."""
+        if self.opset is None:
+            stamps = "how new opset and IR version are" if self.minimum > 1 else "opset and IR version"
+            return f"{self} does not look at {stamps}"
         ml = f", ai.onnx.ml {self.ml}" if "ai.onnx.ml" in new else ""
-        limits = f"{self} loads opset {self.opset}{ml} and IR version {self.ir} at most"
-        return f"{limits}: {', '.join(told) or 'nothing was too new'}"
+        if self.ir is None:
+            return f"{self} loads opset {self.opset}{ml} at most and any IR version"
+        return f"{self} loads opset {self.opset}{ml} and IR version {self.ir} at most"
 
     @property
     def doubt(self) -> str:
@@ -227,8 +233,8 @@ def listed() -> tuple[Runtime, ...]:
                     version=row["version"],
                     title=table["title"],
                     opset=opset,
-                    ir=stamps.get("ir", ir),
-                    ml=stamps.get("ml", ml),
+                    ir=stamps.get("ir", ir) or None,
+                    ml=stamps.get("ml", ml) or None,
                     minimum=stamps.get("minimum", 1),
                     follows="ir" not in stamps,
                     certainty=row["certainty"],

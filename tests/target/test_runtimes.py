@@ -33,7 +33,7 @@ BY_NAME = {name: list(rows) for name, rows in itertools.groupby(ROWS, key=lambda
 def test_a_row_says_how_it_is_known(row: runtimes.Runtime) -> None:
     assert row.certainty in {"measured", "documented", "reported", "inferred"}
     assert row.source
-    assert (row.opset is None) == (row.ir is None) == (row.ml is None)
+    assert row.opset is not None or (row.ir is None and row.ml is None)
     assert row.opset is None or 1 <= row.minimum <= row.opset
 
 
@@ -66,7 +66,8 @@ def test_what_is_missing_is_within_what_is_loaded() -> None:
     for row in ROWS:
         for missing in row.missing:
             if row.opset is not None:
-                assert missing.at <= (row.opset if missing.domain == "ai.onnx" else row.ml)
+                most = row.opset if missing.domain == "ai.onnx" else row.ml
+                assert most is None or missing.at <= most
             if missing.at <= newest[missing.domain]:  # an older onnx does not know all
                 assert {(missing.domain, operator) for operator in missing.operators} <= known
 
@@ -117,6 +118,14 @@ def test_the_installed_onnxruntime_loads_what_its_row_says_and_no_more() -> None
         ("openvino", "openvino 2026.4", None, None, None),
         ("tensorrt", "tensorrt 11", 25, 13, 5),
         ("hailo", "hailo-dfc", 13, 9, 2),
+        ("openvino@2022.3.2", "openvino 2022.3", 17, None, None),
+        ("openvino@2025.4.1", "openvino 2025.4", None, None, None),
+        ("windowsml@10-2004", "windowsml 10-2004", 9, 3, 1),
+        ("unity", "sentis", 15, 8, 2),
+        ("inference-engine", "sentis", 15, 8, 2),
+        ("Unity_Barracuda", "barracuda", 9, 4, 1),
+        ("transformers.js@3.2", "transformers-js 3.2", 22, 10, 5),
+        ("burn-import@0.18.1", "burn 0.18", None, None, None),
     ],
 )
 def test_found(text: str, found: str, opset: int | None, ir: int | None, ml: int | None) -> None:
@@ -189,6 +198,11 @@ def test_without_onnxruntime_its_newest_row_holds(monkeypatch: pytest.MonkeyPatc
         (12, 4, "rknn-toolkit2@1.6", (12, 4)),
         (6, 3, "onnxruntime@1.4", (7, 3)),
         (21, 10, "openvino", (21, 10)),
+        (21, 10, "openvino@2021.4", (13, 10)),
+        (13, 7, "iree", (17, 8)),
+        (18, 8, "iree", (18, 8)),
+        (11, 6, "gonnx", (13, 7)),
+        (17, 8, "gonnx", (13, 7)),
         (21, 13, "onnx@1.5", (10, 5)),
         (13, 2, "onnx@1.23", (13, 3)),
     ],
@@ -224,13 +238,17 @@ def test_ai_onnx_ml(ml: int, target: str, expected: int) -> None:
         (9, 4, "rknn-toolkit2@1.6", "the opset (9) was too old, it begins with 12"),
         (9, 10, "rknn-toolkit2@1.6", "the IR version (10) was too new, the opset (9) was too old, it begins with 12"),
         (17, 10, "openvino", "nothing was too new"),
+        (17, 10, "openvino@2022.1", "the opset (17) was too new, the IR version (10) was not"),
+        (13, 7, "iree", "the opset (13) was too old, it begins with 17"),
     ],
 )
 def test_one_sentence_says_what_was_too_new(opset: int, ir: int, target: str, verdict: str) -> None:
     row = runtimes.find(target)
     limits = f"loads opset {row.opset} and IR version {row.ir} at most"
     if row.opset is None:
-        limits = "does not look at opset and IR version"
+        limits = f"does not look at {'how new opset and IR version are' if row.minimum > 1 else 'opset and IR version'}"
+    elif row.ir is None:
+        limits = f"loads opset {row.opset} at most and any IR version"
     assert onnx_convert.plan(model(RELU, opset, ir=ir), runtime=target).notes[0] == f"{row} {limits}: {verdict}"
 
 
@@ -279,6 +297,8 @@ def test_an_ir_version_may_be_lower() -> None:
 # ---- what is warned of
 
 BINARIZER = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer (x) }"
+NORM = "(float[2] x, float[2] s) => (float[2] y) { y = LayerNormalization (x, s) }"
+AXES = "(float[2] x, int64[1] a) => (float[1, 2] y) { y = Unsqueeze (x, a) }"
 BRANCH = """(bool c, float[2] x) => (float[2] y) { y = If (c) <
     then_branch = t () => (float[2] p) { p = RandomUniformLike (x) },
     else_branch = e () => (float[2] q) { q = RandomUniformLike (x) }> }"""
@@ -304,6 +324,9 @@ BRANCH = """(bool c, float[2] x) => (float[2] y) { y = If (c) <
         (model(RELU, 12, ir=7), "tensorrt@8.6", None),
         (model(RELU, 12, ir=7), "tensorrt", "tensorrt without a version is taken to be the newest listed, 11: --for"),
         (model(RELU, 12, ir=7), "pplnn@1", None),
+        (model(NORM, 17), "tensorrt@8.5", "no kernel for LayerNormalization at opset 17 (nodes: 1); a lower opset may"),
+        (model(NORM, 17), "tensorrt@8.6", None),
+        (model(AXES, 13), "onnx-tensorflow@1.9", "no kernel for Unsqueeze at opset 13 (nodes: 1); a lower opset may"),
     ],
 )
 def test_warnings(source: ModelProto, target: str, warning: str | None) -> None:
