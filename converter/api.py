@@ -43,6 +43,7 @@ def convert(
     keep_functions: bool = False,
     keep_initializer_inputs: bool = False,
     ir_version: int | None = None,
+    source_opset: int | Mapping[str, int] | None = None,
     in_place: bool = False,
 ) -> Conversion:
     """Converts a model to another opset without changing what it computes.
@@ -65,6 +66,8 @@ def convert(
         keep_initializer_inputs: leave initializers among the inputs on the way from IR version 3 or older, where they
             all are, to a newer one, where that says that a caller may replace them.
         ir_version: the IR version to stamp, instead of the one that goes with the opset; with `runtime`, a lower one.
+        source_opset: says that the stamp of the model is wrong: read it, and its functions, as if stamped with this
+            ai.onnx opset, or with opsets by domain; the report has what the stamp says as `stamped`.
         in_place: change a `ModelProto` itself; its weights are then not copied.
 
     Raises:
@@ -74,11 +77,13 @@ def convert(
     """
     request = requested(
         to, runtime, ir_version, types=types, exact=exact, allow=allow, strict=strict, expand=expand,
-        keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs,
+        keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs, source_opset=source_opset,
     )  # fmt: skip
     started = time.perf_counter()
     with ExitStack() as stack:
-        source = stack.enter_context(open_to_change(model, in_place=in_place))
+        source = stack.enter_context(open_to_change(model, request.stamps, in_place=in_place))
+        if source.restamping is not None:
+            stack.callback(source.restamping.undo)
         patch, report = planned(source, request)
         apply(patch, source.proto)
         stack.pop_all()  # the weights are still there, and stay there for `save`
@@ -99,14 +104,15 @@ def plan(
     keep_functions: bool = False,
     keep_initializer_inputs: bool = False,
     ir_version: int | None = None,
+    source_opset: int | Mapping[str, int] | None = None,
 ) -> Report:
     """Reports what `convert` would do, without a model: the same checks, the same errors, the same report."""
     request = requested(
         to, runtime, ir_version, types=types, exact=exact, allow=allow, strict=strict, expand=expand,
-        keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs,
+        keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs, source_opset=source_opset,
     )  # fmt: skip
     started = time.perf_counter()
-    with open_source(model) as source:
+    with open_source(model, request.stamps) as source:
         _, report = planned(source, request)
         report.source_bytes = source.file.size if source.file is not None else 0
     report.seconds = time.perf_counter() - started
@@ -122,6 +128,7 @@ def inspect(
     strict: bool = False,
     expand: str = "",
     keep_functions: bool = False,
+    source_opset: int | Mapping[str, int] | None = None,
 ) -> Description:
     """Describes a model: what it is, how far `convert` with the same options can bring it, and which runtimes load it
     as it is.
@@ -131,10 +138,11 @@ def inspect(
     from onnx_convert.reference.model_summary import describe
 
     request = requested(
-        "latest", types=types, exact=exact, allow=allow, strict=strict, expand=expand, keep_functions=keep_functions
-    )
+        "latest", types=types, exact=exact, allow=allow, strict=strict, expand=expand, keep_functions=keep_functions,
+        source_opset=source_opset,
+    )  # fmt: skip
     started = time.perf_counter()
-    with open_source(model, incomplete=True) as source:
+    with open_source(model, request.stamps, incomplete=True) as source:
         description = describe(source, request)
     description.seconds = time.perf_counter() - started
     return description

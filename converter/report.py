@@ -84,6 +84,7 @@ class Report:
     destination: str = ""
     opsets_before: dict[str, int] = field(default_factory=dict)  # by domain; the default domain is "ai.onnx"
     opsets_after: dict[str, int] = field(default_factory=dict)
+    stamped: dict[str, int] = field(default_factory=dict)  # what the stamp says of opsets that were declared otherwise
     ir_version_before: int = 0
     ir_version_after: int = 0
     nodes_before: int = 0  # of the whole model, subgraphs and functions included
@@ -113,7 +114,7 @@ class Report:
     def changed(self) -> bool:
         """Whether the model's opsets, its IR version or any node is different afterwards; none is of a refused one."""
         return not self.refusals and (
-            self.opsets_before != self.opsets_after
+            self.opsets_before | self.stamped != self.opsets_after
             or self.ir_version_before != self.ir_version_after
             or bool(self.steps)
             or bool(self.inlined)

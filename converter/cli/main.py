@@ -31,8 +31,8 @@ from onnx_convert.cli.settings import Settings
     epilog="Exit codes: 0 done, 1 refused, 2 usage, 4 unreadable, 5 would change.",
 )
 def main(**given: Any) -> int:
-    """Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.
-
+    r"""\b
+    Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.
     ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.
     """
     printing.prepare(sys.stdout, sys.stderr)

@@ -17,6 +17,14 @@ def opset(text: str) -> tuple[str, int | str]:
     return domain or "ai.onnx", version if version == "latest" else int(version)
 
 
+def stamp(text: str) -> tuple[str, int]:
+    """Reads `11` or `ai.onnx.ml:2`, as (domain, opset)."""
+    domain, _, version = text.rpartition(":")
+    if not (version.isdecimal() and int(version) > 0):
+        raise click.BadParameter(f"{text!r} is not an opset that a model has; give a number, or DOMAIN:NUMBER.")
+    return domain or "ai.onnx", int(version)
+
+
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Prints the version and ends, if it is `wanted`."""
     if wanted:
@@ -32,6 +40,13 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
     "Target": (
         Option(["--to"], multiple=True, type=opset, metavar="OPSET", help="14, latest; once per domain: ai.onnx.ml:3"),
         Option(["--for", "runtimes"], multiple=True, metavar="RUNTIME", help="what has to load it: onnxruntime@1.14"),
+        Option(
+            ["--from", "given_stamps"],
+            multiple=True,
+            type=stamp,
+            metavar="OPSET",
+            help="what MODEL is, if its stamp is wrong",
+        ),
         Option(["--ir-version"], type=int, metavar="N", help="instead of the one of the opset"),
         Option(["--check"], is_flag=True, help="plan only, write nothing"),
         Option(["--exit-code"], is_flag=True, help="with --check: 5 if it would change"),

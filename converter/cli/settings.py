@@ -84,9 +84,17 @@ class Settings(SimpleNamespace):
             raise UsageError("--to names a domain twice")
         return target or None
 
+    def stamps(self) -> dict[str, int] | None:
+        """Returns the opsets that the model is read at, as the API takes them; None if its stamp counts."""
+        stamps = dict(self.given_stamps)
+        if len(stamps) < len(self.given_stamps):
+            raise UsageError("--from names a domain twice")
+        return stamps or None
+
     def promises(self) -> dict[str, Any]:
-        """Returns what may be rewritten, as the API takes it."""
-        return {name: getattr(self, name) or "" if name == "expand" else getattr(self, name) for name in _PROMISES}
+        """Returns what the model is, and what may be rewritten, as the API takes it."""
+        given = {name: getattr(self, name) or "" if name == "expand" else getattr(self, name) for name in _PROMISES}
+        return {**given, "source_opset": self.stamps()}
 
     def options(self) -> dict[str, Any]:
         """Returns all keywords of a conversion, as the API takes them."""

@@ -168,7 +168,8 @@ def _head(report: Report, verbose: bool) -> str:
         before, after = report.opsets_before.get(domain), report.opsets_after.get(domain)
         if domain == "ai.onnx" or before != after or verbose:
             name = "opset" if domain == "ai.onnx" else domain
-            told.append(f"{name} {_change(before or 'none', after or 'none')}")
+            stamp = f" (stamped {report.stamped[domain]})" if domain in report.stamped else ""
+            told.append(f"{name} {_change(str(before or 'none') + stamp, str(after or 'none'))}")
     told.append(f"IR version {_change(report.ir_version_before, report.ir_version_after)}")
     if report.runtime:
         told.append(f"for {report.runtime}")
@@ -251,7 +252,8 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
     if told.producer:
         yield "producer", told.producer
     for domain, version in told.opsets.items():
-        yield ("opset" if domain == "ai.onnx" else domain), str(version)
+        stamp = f" (stamped {told.stamped[domain]})" if domain in told.stamped else ""
+        yield ("opset" if domain == "ai.onnx" else domain), f"{version}{stamp}"
     yield "IR version", str(told.ir_version)
     subgraphs = f", {told.subgraphs} {_plural(told.subgraphs, 'subgraph')}" if told.subgraphs else ""
     for label, values in (("inputs", told.inputs), ("outputs", told.outputs)):
@@ -271,6 +273,7 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
     if told.highest:
         yield "in reach", f"opset {told.lowest} to {told.highest}"
     yield "loaded by", "\n".join(_loaded_by(told))
+    yield from (("note:", note) for note in told.notes)
 
 
 def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import onnx
 
-from onnx_convert.errors import InvalidModelError
+from onnx_convert.errors import InvalidModelError, UsageError
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, ModelProto
+    from onnx import FunctionProto, ModelProto, OperatorSetIdProto
 
     from onnx_convert.spec.opsets import Imports
 
@@ -36,6 +36,74 @@ def imports_of(holder: ModelProto | FunctionProto, where: str) -> Imports:
                 where=where,
             )
     return found
+
+
+class Restamping:
+    """The opsets that a model is read at although its stamp says others, in its functions too; they are written into
+    the message, and `undo` takes them out again.
+
+    `main` is what the stamp of the model says, by domain, where it says something else; `functions` those of functions.
+    UsageError for a domain that nobody imports.
+    """
+
+    def __init__(self, model: ModelProto, wanted: Imports) -> None:
+        self._entries: list[tuple[OperatorSetIdProto, int]] = []
+        self._model = model
+        self._added = not model.opset_import  # IR versions 1 and 2 had none
+        if self._added:
+            model.opset_import.add(domain=opsets.AI_ONNX, version=1)
+        self.main = self._restamp(model, wanted)
+        self.functions = {
+            f"{opsets.shown(function.domain)}.{function.name}": was
+            for function in model.functions
+            if (was := self._restamp(function, wanted))
+        }
+        imported = {opsets.canonical_domain(e.domain) for h in (model, *model.functions) for e in h.opset_import}
+        for domain in wanted:
+            if domain not in imported:
+                raise UsageError(
+                    f"the model does not import {opsets.shown(domain)}: it has no stamp that could be wrong"
+                )
+
+    def _restamp(self, holder: ModelProto | FunctionProto, wanted: Imports) -> Imports:
+        """Writes what is wanted into the imports of a model or function; returns what was there instead."""
+        before: Imports = {}
+        for entry in holder.opset_import:
+            domain = opsets.canonical_domain(entry.domain)
+            if wanted.get(domain, entry.version) != entry.version:
+                before[domain] = entry.version
+                self._entries.append((entry, entry.version))
+                entry.version = wanted[domain]
+        return before
+
+    def moves(self, target: Imports) -> bool:
+        """Returns whether any stamp is another one than that of a target."""
+        return any(target.get(opsets.canonical_domain(e.domain), e.version) != version for e, version in self._entries)
+
+    def undo(self) -> None:
+        """Writes what was there before."""
+        for entry, version in self._entries:
+            entry.version = version
+        if self._added:
+            del self._model.opset_import[:]
+
+    @property
+    def shown(self) -> Imports:
+        """What the stamp of the model says, for people: the default domain is "ai.onnx"."""
+        return {opsets.shown(domain): version for domain, version in self.main.items()}
+
+    @property
+    def told(self) -> list[str]:
+        """What is to be said of it, a sentence for each domain."""
+        domains = dict.fromkeys([*self.main, *(domain for was in self.functions.values() for domain in was)])
+        now = {opsets.canonical_domain(entry.domain): entry.version for entry, _ in self._entries}
+        return [self._sentence(domain, now[domain]) for domain in domains]
+
+    def _sentence(self, domain: str, now: int) -> str:
+        stamp = self.main.get(domain)
+        others = [f"{name} {was[domain]}" for name, was in self.functions.items() if was.get(domain, stamp) != stamp]
+        stamps = ", ".join([*([str(stamp)] if stamp is not None else []), *(f"function {other}" for other in others)])
+        return f"read as {opsets.shown(domain)} {now} (--from), although stamped {stamps}"
 
 
 class OpsetImports:

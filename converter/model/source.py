@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import every_node
-from onnx_convert.model.opset_imports import OpsetImports
+from onnx_convert.model.opset_imports import OpsetImports, Restamping
 from onnx_convert.model.validation import ModelIndex, examine
 from onnx_convert.spec import opsets
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
     from onnx_convert.model.functions import FunctionKey
+    from onnx_convert.spec.opsets import Imports
 
 
 class SourceModel:
     """A message with what is asked about it as a whole. `name` is how messages of errors call it, mostly a path.
 
-    `missing` tells what is wrong with data files that cannot be read, by location, where that is allowed.
+    `missing` tells what is wrong with data files that cannot be read, by location, where that is allowed; `restamping`
+    which opsets it is read at although its stamp says others.
     InvalidModelError, from `imports` and `index`, says what makes the model meaningless.
     """
 
@@ -32,6 +34,12 @@ class SourceModel:
         self.proto = proto
         self.name = name
         self.missing: dict[str, str] = {}
+        self.restamping: Restamping | None = None
+
+    def read_at(self, stamps: Imports) -> None:
+        """Writes into the message, before anything is asked about it, the opsets that it is to be read at although its
+        stamp says others."""
+        self.restamping = Restamping(self.proto, stamps)
 
     @cached_property
     def imports(self) -> OpsetImports:

@@ -127,6 +127,9 @@ def _report(source: SourceModel, target: Target, outcome: Plan) -> Report:
         warnings=[*outcome.warnings],
         refusals=[*outcome.refusals],
     )
+    if source.restamping is not None:
+        report.stamped = source.restamping.shown
+        report.notes = [*source.restamping.told, *report.notes]
     if not outcome.refusals:
         added = {domain for body in outcome.patch.graph.walk() for domain in body.domains} - imports.keys()
         report.opsets_after |= {opsets.shown(d): target.opsets[d] for d in added if d in target.opsets}

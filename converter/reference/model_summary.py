@@ -43,6 +43,8 @@ class Description:
     producer: str = ""
     ir_version: int = 0
     opsets: dict[str, int] = field(default_factory=dict)  # by domain; the default domain is "ai.onnx"
+    stamped: dict[str, int] = field(default_factory=dict)  # what the stamp says of opsets that were declared otherwise
+    notes: list[str] = field(default_factory=list)
     nodes: int = 0
     operators: Counter[str] = field(default_factory=Counter)  # by name, with the domain unless it is ai.onnx
     functions: list[str] = field(default_factory=list)  # as domain.name
@@ -81,6 +83,8 @@ def describe(source: SourceModel, request: Request) -> Description:
     told = Description(source=source.name, ir_version=model.ir_version)
     told.producer = f"{model.producer_name} {model.producer_version}".strip()
     told.opsets = source.imports.shown
+    if source.restamping is not None:
+        told.stamped, told.notes = source.restamping.shown, source.restamping.told
     initializers = {tensor.name for tensor in model.graph.initializer}
     told.inputs = {value.name: type_text(value.type) for value in model.graph.input if value.name not in initializers}
     told.outputs = {value.name: type_text(value.type) for value in model.graph.output}
@@ -103,12 +107,13 @@ def describe(source: SourceModel, request: Request) -> Description:
     )
     told.missing_data = source.missing
     told.foreign = source.foreign
+    as_it_is = told.opsets | told.stamped
     refused = [refusal for refusal in (*told.below, *told.above) if refusal.code == "unknown-operator"]
     told.unknown = sorted({refusal.operator for refusal in refused})
     loading = (
         []
         if told.unknown
-        else [runtime for runtime in runtimes.listed() if runtime.loads(told.opsets, told.ir_version)]
+        else [runtime for runtime in runtimes.listed() if runtime.loads(as_it_is, told.ir_version)]
     )
     told.runtimes = [runtime for runtime in loading if not runtime.lacks(told.foreign)]
     told.taught = [runtime for runtime in loading if runtime.lacks(told.foreign)]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from onnx import TensorProto
     from typing_extensions import Self
 
+    from onnx_convert.spec.opsets import Imports
+
     Wrap = Callable[[ModelProto], Any]
 
 
@@ -64,26 +66,50 @@ class OpenSource(SourceModel):
         self.close()
 
 
-def open_to_change(model: Any, *, in_place: bool) -> OpenSource:
+def open_to_change(model: Any, stamps: Imports | None, *, in_place: bool) -> OpenSource:
     """Opens a model whose message may be changed: a copy of a ModelProto, or that itself if it is to change in place.
+    It is read at the opsets of `stamps`.
 
     UsageError if a model of another kind is to change in place, and what `open_source` raises.
     """
     if in_place and not isinstance(model, ModelProto):
         raise UsageError("in_place needs a ModelProto; to replace a file, save to its path")
-    source = open_source(model)
+    source = _opened(model)
     if source.proto is model and not in_place:
-        source.proto = ModelProto()
-        source.proto.CopyFrom(model)
-    return source
+        source.proto = _copy(model)
+    return _stamped(source, stamps)
 
 
-def open_source(model: Any, *, incomplete: bool = False) -> OpenSource:
-    """Opens a path, the bytes of a file, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch, to be read; also if
-    it is `incomplete`, without all its data files. Bytes that have a `name` are called by it.
+def open_source(model: Any, stamps: Imports | None, *, incomplete: bool = False) -> OpenSource:
+    """Opens a path, the bytes of a file, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch, to be read at the
+    opsets of `stamps`; also if it is `incomplete`, without all its data files. Bytes that have a `name` are
+    called by it.
 
     UsageError for an object of another kind; InvalidModelError if it cannot be read.
     """
+    source = _opened(model, incomplete=incomplete)
+    if stamps and source.proto is model:
+        source.proto = _copy(model)
+    return _stamped(source, stamps)
+
+
+def _copy(model: ModelProto) -> ModelProto:
+    copied = ModelProto()
+    copied.CopyFrom(model)
+    return copied
+
+
+def _stamped(source: OpenSource, stamps: Imports | None) -> OpenSource:
+    try:
+        if stamps:
+            source.read_at(stamps)
+    except BaseException:
+        source.close()
+        raise
+    return source
+
+
+def _opened(model: Any, *, incomplete: bool = False) -> OpenSource:
     if isinstance(model, ModelProto):
         return OpenSource(model, "<ModelProto>")
     if isinstance(model, bytes):
@@ -107,8 +133,7 @@ def open_source(model: Any, *, incomplete: bool = False) -> OpenSource:
     exported = getattr(model, "model_proto", None)
     if isinstance(exported, ModelProto):  # a torch.onnx.ONNXProgram, which makes it anew for everybody who asks
         if exported is model.model_proto:
-            exported, held = ModelProto(), exported
-            exported.CopyFrom(held)
+            exported = _copy(exported)
         return OpenSource(exported, f"<{type(model).__name__}>")
     kinds = "a path, bytes, a ModelProto, an onnx_ir.Model or an ONNXProgram of torch"
     raise UsageError(f"a model is {kinds}, not {type(model).__name__}")

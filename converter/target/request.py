@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from operator import index
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from onnx_convert.errors import UsageError
 from onnx_convert.options import Options
@@ -12,6 +13,8 @@ from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
     from onnx_convert.target.runtimes import Runtime
+
+_HIGHEST: Final = 2**63 - 1
 
 Opsets = int | str | Mapping[str, int | str]
 """An ai.onnx opset, "latest", or either by domain."""
@@ -24,6 +27,7 @@ class Request(NamedTuple):
     options: Options
     ir_version: int | None = None
     runtime: Runtime | None = None
+    stamps: opsets.Imports | None = None  # to read the model at, whatever it is stamped with, by domain
 
     def at(self, opset: int) -> Request:
         """Returns the request for an ai.onnx opset instead, with the other domains that this one names."""
@@ -44,6 +48,7 @@ def requested(
     expand: str = "",
     keep_functions: bool = False,
     keep_initializer_inputs: bool = False,
+    source_opset: int | Mapping[str, int] | None = None,
 ) -> Request:
     """Returns the request that these arguments of the API make. UsageError if they contradict each other."""
     if types not in ("refuse", "cast", "cast-rounding"):
@@ -67,7 +72,26 @@ def requested(
         raise UsageError("an opset and a runtime exclude each other")
     options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions, keep_initializer_inputs)
     version = int(ir_version) if ir_version is not None else None
-    return Request(to, options, version, _found(runtime) if runtime is not None else None)
+    return Request(to, options, version, _found(runtime) if runtime is not None else None, _stamps(source_opset))
+
+
+def _stamps(declared: int | Mapping[str, int] | None) -> opsets.Imports | None:
+    """Returns the opsets that a model is declared to have, by domain. UsageError for one that does not exist."""
+    if declared is None:
+        return None
+    given = declared if isinstance(declared, Mapping) else {opsets.AI_ONNX: declared}
+    stamps: opsets.Imports = {}
+    for name, version in given.items():
+        domain = opsets.canonical_domain(name)
+        if isinstance(version, bool) or not hasattr(version, "__index__"):
+            raise UsageError(f"{version!r} is not an opset that a model can have: give a number")
+        if stamps.setdefault(domain, index(version)) != version:
+            raise UsageError(f"{opsets.shown(domain)} is declared at two opsets")
+        newest = opsets.latest(domain) if opsets.is_known(domain) else _HIGHEST
+        if not 1 <= version <= newest:
+            known = f": the installed onnx knows 1 to {newest}" if opsets.is_known(domain) else ""
+            raise UsageError(f"no model has opset {version} of {opsets.shown(domain)}{known}")
+    return stamps
 
 
 def _found(runtime: str) -> Runtime:

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 class Target(NamedTuple):
     """The destination of one model: the opset of each domain, an IR version, and the runtime that has to load the
-    result, if one was named. `moves` says that an opset differs from the model's, `rises` that none is lower."""
+    result, if one was named. `moves` says that an opset differs from the model's or from its stamp, `rises` that none
+    is lower."""
 
     opsets: Imports
     ir_version: int
@@ -39,7 +40,8 @@ def resolve(source: SourceModel, request: Request) -> Target:
     target = opsets_of(imports, runtime.opsets_for(imports.shown) if runtime else request.to)
     if runtime is not None:
         target |= unused_excess(source, runtime)
-    moves, rises, keep = imports.moves(target), imports.rises(target), request.options.keep_functions
+    moves = imports.moves(target) or (source.restamping is not None and source.restamping.moves(target))
+    rises, keep = imports.rises(target), request.options.keep_functions
     opset, ir_version = target[opsets.AI_ONNX], max(model.ir_version, opsets.INPUTS_ONLY)
     if runtime is not None:
         raised = opset > imports.main.get(opsets.AI_ONNX, opset)

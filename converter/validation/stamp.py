@@ -11,6 +11,7 @@ from onnx_convert.model.graphs import name_of
 from onnx_convert.model.validation import members
 from onnx_convert.rewrite import legality, registry
 from onnx_convert.spec import opsets, signatures
+from onnx_convert.validation import attributes, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -31,11 +32,11 @@ def judge(cases: Collection[Case], model: ModelProto, called: Collection[tuple[s
     texts = {kind: fault for case, fault in faults for kind in case.kinds}
     lines = [f"{node.op_type} {name_of(node)!r} ({texts[kind]})" for kind, node in members(model, texts)]
     shown = ", ".join(lines[:_LISTED]) + (f" and {len(lines) - _LISTED} more" if len(lines) > _LISTED else "")
-    worst = faults[0][0]
+    misfits = {case.domain: case.opset for case, _ in reversed(faults)}
     what = "1 node does" if len(lines) == 1 else f"{len(lines)} nodes do"
-    stamp = f"{opsets.shown(worst.domain)} {worst.opset}"
-    fitting = _fitting(cases, worst, called)
-    raise InvalidModelError(f"{what} not fit {stamp}, its stamp: {shown}; {fitting}", where=where)
+    stamps = " and ".join(f"{opsets.shown(domain)} {misfits[domain]}" for domain in reversed(misfits))
+    fitting = "; ".join(_fitting(cases, domain, misfits[domain], called) for domain in reversed(misfits))
+    raise InvalidModelError(f"{what} not fit {stamps}, its stamp: {shown}; {fitting}", where=where)
 
 
 def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
@@ -53,17 +54,13 @@ def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
     return finding.reason if finding is not None else ""
 
 
-def _fitting(cases: Collection[Case], worst: Case, called: Collection[tuple[str, str]]) -> str:
-    """Returns the opsets of the domain of a misfit that all nodes fit, in words."""
-    domain = worst.domain
+def _fitting(cases: Collection[Case], domain: str, present: int, called: Collection[tuple[str, str]]) -> str:
+    """Returns the opsets of the domain of a misfit that all nodes fit, in words, and how to say that it is one."""
     ours = [case for case in cases if case.domain == domain]
-    fits = [
-        opset
-        for opset in range(1, opsets.latest(domain) + 1)
-        if all(opsets.schema_at(c.node.op_type, opset, domain) and not _fault(c, opset, called) for c in ours)
-    ]
+    fits = [opset for opset in range(1, opsets.latest(domain) + 1) if all(_fits(case, opset, called) for case in ours)]
+    name = "" if domain == opsets.AI_ONNX else f"{domain} "
     if not fits:
-        return "there is no opset that all nodes fit"
+        return f"there is no {name}opset that all nodes fit"
     ranges: list[list[int]] = []
     for opset in fits:
         if ranges and ranges[-1][1] == opset - 1:
@@ -71,4 +68,19 @@ def _fitting(cases: Collection[Case], worst: Case, called: Collection[tuple[str,
         else:
             ranges.append([opset, opset])
     told = " and ".join(str(low) if low == high else f"{low} to {high}" for low, high in ranges)
-    return f"all nodes fit opset {told}: perhaps the stamp is wrong"
+    nearest = min(fits, key=lambda opset: abs(opset - present))
+    way = f"--from {domain}:{nearest}" if domain != opsets.AI_ONNX else f"--from {nearest}"
+    return f"all nodes fit {name}opset {told}: if the stamp is wrong, {way} reads the model at {nearest}"
+
+
+def _fits(case: Case, opset: int, called: Collection[tuple[str, str]]) -> bool:
+    """Returns whether a node is one of an opset, with valid attributes, ranks and lengths."""
+    domain, operator = case.domain, case.node.op_type
+    if (domain, operator) in called:
+        return True
+    if not opsets.schema_at(operator, opset, domain) or _fault(case, opset, called):
+        return False
+    if attributes.fault(case.node, opset, domain):
+        return False
+    has_rules = domain == opsets.AI_ONNX and operator in shapes.RULES
+    return not (has_rules and shapes.fault(case._replace(opset=opset).use))

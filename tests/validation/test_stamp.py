@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import onnx
 import pytest
 from onnx import ModelProto, helper
@@ -10,6 +12,7 @@ from texts import model
 
 import onnx_convert
 from onnx_convert import InvalidModelError
+from oracle import opset_of
 
 
 @pytest.mark.parametrize(
@@ -32,6 +35,107 @@ def test_nodes_of_another_opset_than_the_stamp(graph: str, opset: int, why: str,
             ask(model(graph, opset))
         assert why in str(caught.value)
         assert caught.value.exit_code == 4
+    way = re.search(r"--from (\d+) reads", str(caught.value))
+    assert (way is None) == why.startswith("there is no")
+    if way is not None:
+        source, declared = model(graph, opset), int(way[1])
+        report = onnx_convert.plan(source, to=target, source_opset=declared, types="cast")
+        assert (report.opsets_before, report.stamped) == ({"ai.onnx": declared}, {"ai.onnx": opset})
+        true = model(graph, declared)
+        result = onnx_convert.convert(source, to=target, source_opset=declared, types="cast").model
+        assert result.graph == convert(true, target).graph
+        assert opset_of(source) == opset
+
+
+def convert(source: ModelProto, target: int) -> ModelProto:
+    """Returns the model at the target."""
+    result: ModelProto = onnx_convert.convert(source, to=target, types="cast").model
+    return result
+
+
+SQUEEZE = "(float[2,1] x) => (float[2] y) { y = Squeeze <axes=[1]> (x) }"
+
+
+@pytest.mark.parametrize("target", [9, 11, 12, 13, 16, 17])
+def test_a_model_is_read_at_another_opset_than_its_stamp(target: int) -> None:
+    conversion = onnx_convert.convert(model(SQUEEZE, 16), to=target, source_opset=11)
+    assert conversion.changed
+    assert conversion.report.notes[0] == "read as ai.onnx 11 (--from), although stamped 16"
+    assert conversion.model.graph == convert(model(SQUEEZE, 11), target).graph
+    assert opset_of(conversion.model) == target
+    onnx.checker.check_model(conversion.model, full_check=True)
+
+
+def test_a_stamp_that_is_declared_right_changes_nothing() -> None:
+    report = onnx_convert.plan(model(SQUEEZE, 11), to=11, source_opset=11)
+    assert (report.changed, report.stamped, report.notes) == (False, {}, [])
+
+
+def test_a_wrong_stamp_is_repaired_without_another_change() -> None:
+    source = model(SQUEEZE, 16)
+    assert onnx_convert.plan(source, to=12, source_opset=12).changed
+    result = onnx_convert.convert(source, to=12, source_opset=12).model
+    source.opset_import[0].version = 12
+    assert result == source
+
+
+def test_the_stamps_of_functions_are_declared_too() -> None:
+    function = '<domain: "f", opset_import: ["": 14]> Old (a) => (b) { b = Squeeze <axes=[1]> (a) }'
+    source = model("(float[2,1] x) => (float[2] y) { y = f.Old(x) }", 16, function, f=1)
+    before = source.SerializeToString()
+    conversion = onnx_convert.convert(source, to=13, source_opset={"ai.onnx": 12})
+    assert conversion.report.notes == ["read as ai.onnx 12 (--from), although stamped 16, function f.Old 14"]
+    onnx.checker.check_model(conversion.model, full_check=True)
+    assert source.SerializeToString() == before
+
+
+@pytest.mark.parametrize("ask", [{"to": 11}, {"to": 99}])
+def test_a_model_that_changes_in_place_keeps_its_stamp_if_nothing_comes_of_it(ask: dict[str, int]) -> None:
+    source = model("(float[2] x) => (float[2] y) { y = Mystery(x) }", 16)
+    before = source.SerializeToString()
+    with pytest.raises((onnx_convert.RefusedError, onnx_convert.UsageError)):
+        onnx_convert.convert(source, **ask, source_opset=13, in_place=True)
+    assert source.SerializeToString() == before
+
+
+def test_stamps_of_two_domains_that_are_both_wrong() -> None:
+    graph = """(float[2,1] x) => (float[2] y) { s = Squeeze <axes=[1]> (x)
+        y = ai.onnx.ml.TreeEnsembleRegressor <n_targets=1, nodes_values_as_tensor=float[1] {1.0}> (s) }"""
+    with pytest.raises(InvalidModelError, match=r"2 nodes do not fit ai\.onnx 16 and ai\.onnx\.ml 2") as caught:
+        onnx_convert.inspect(model(graph, 16, ai_onnx_ml=2))
+    assert "--from 12 reads the model at 12" in str(caught.value)
+    assert "--from ai.onnx.ml:3 reads the model at 3" in str(caught.value)
+    told = onnx_convert.inspect(model(graph, 16, ai_onnx_ml=2), source_opset={"ai.onnx": 12, "ai.onnx.ml": 3})
+    assert told.stamped == {"ai.onnx": 16, "ai.onnx.ml": 2}
+
+
+@pytest.mark.parametrize(
+    ("declared", "why"),
+    [
+        (0, "no model has opset 0 of ai.onnx"),
+        (99, "no model has opset 99 of ai.onnx"),
+        ("11", "'11' is not an opset that a model can have"),
+        (True, "True is not an opset"),
+        ({"ai.onnx": 11, "": 12}, "ai.onnx is declared at two opsets"),
+        ({"com.acme": 2}, "the model does not import com.acme"),
+        ({"com.acme": 2**80}, "no model has opset"),
+    ],
+)
+def test_declarations_that_make_no_sense(declared: object, why: str) -> None:
+    source = model(SQUEEZE, 16)
+    asks = (onnx_convert.convert, onnx_convert.plan, lambda m, **more: onnx_convert.inspect(m, source_opset=declared))
+    for ask in asks:
+        with pytest.raises(onnx_convert.UsageError, match=why):
+            ask(source, to=13, source_opset=declared)
+
+
+def test_a_description_tells_what_the_stamp_says() -> None:
+    told = onnx_convert.inspect(model(SQUEEZE, 21, ir=8), source_opset=12)
+    assert (told.opsets, told.stamped, told.lowest) == ({"ai.onnx": 12}, {"ai.onnx": 21}, 1)
+    assert told.notes == ["read as ai.onnx 12 (--from), although stamped 21"]
+    names = {f"{runtime.name}@{runtime.version}" for runtime in told.runtimes}
+    assert "onnxruntime@1.18" in names
+    assert "onnxruntime@1.14" not in names  # what it is stamped with is what they look at
 
 
 def test_all_misfits_are_listed() -> None:
