@@ -217,6 +217,8 @@ class Driver:
             for inner in graph.node:
                 child.facts.write(inner, imports.get(opsets.canonical_domain(inner.domain), 1))
             self._graph(child)
+            if node.op_type == "If":  # whose branches may have to make one shape
+                child.keep_new_output_types()
             apply_graph(child.patch)
 
     # ---- one node

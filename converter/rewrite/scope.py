@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     import numpy
-    from onnx import FunctionProto, NodeProto
+    from onnx import FunctionProto, NodeProto, TypeProto
 
     from onnx_convert.analysis.facts import Facts
     from onnx_convert.model.node_list import Chunk
@@ -117,14 +117,18 @@ class Scope:
         """Completes the patch when all nodes have been passed: a subgraph says what its holder may need to know, and
         gets the new constants that it has to hold."""
         if self.is_subgraph and self.patch.nodes.changed:
-            self._keep_output_types()
+            self._keep_output_types(self.facts.inferred.type_of)
         if self._owns_constants:
             self.patch.constants += self.constants.tensors()
 
-    def _keep_output_types(self) -> None:
+    def keep_new_output_types(self) -> None:
+        """Spells out the types of the outputs of a new subgraph, of which no inference of the source knows."""
+        self._keep_output_types(self.facts.type_as_made)
+
+    def _keep_output_types(self, type_of: Callable[[str], TypeProto | None]) -> None:
         """Spells out the types of a subgraph's outputs: what holds it may need them more than inference finds now."""
         for value in self.graph.output:
-            known = self.facts.inferred.type_of(value.name)
+            known = type_of(value.name)
             if known is not None and is_vaguer(value.type, known):
                 self.patch.refined.append(ValueInfoProto(name=value.name, type=nameless(known)))
 

@@ -162,6 +162,14 @@ class WrittenValues(ABC):
         self.types[name] = made
         return made
 
+    def type_as_made(self, name: str) -> TypeProto | None:
+        """Returns the type of a value, from the node that makes it where less is known otherwise."""
+        known = self.type_of(name)
+        if name not in self.written or is_complete(known):
+            return known
+        made = self._infer(name)
+        return made if made is not None and is_vaguer(known, made) else known
+
     def type_str(self, name: str) -> str:
         path = [name]
         while (answer := self._type_str_at_once(path[-1])) is None:

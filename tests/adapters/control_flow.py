@@ -60,6 +60,15 @@ IFS: list[Row] = [
         feeds={"s": [3, 2], "c": True},
     ),
     rewrites("If of two sizes", 12, 10, SIZES, nodes=10),
+    rewrites(
+        "If of two sizes that nobody states",
+        12,
+        9,
+        """(bool c, float[4,3] x) => (float[?,?] y) <int64[1] a = {0}, int64[1] b = {2}> { y = If(c) <
+            then_branch = t () => (float[?,?] p) { p = Identity(x) },
+            else_branch = e () => (float[?,?] q) { q = Slice(x, a, b, a) }> }""",
+        nodes=10,
+    ),
     rewrites("If of two sizes by one element", 11, 9, ONE_ELEMENT, feeds={"c": [True]}),
     rewrites(
         "If of two results of which one differs",

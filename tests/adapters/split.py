@@ -79,7 +79,7 @@ AT_18: list[Row] = [
             feeds={"c": True},
             may_refuse={"function": "more parts"},
         )
-        for target in (17, 13, 12)
+        for target in (17, 13, 12, 9)
     ),
     rewrites("Split of nothing", 18, 13, UNEVEN.format(x="0", a="0", b="0", w="num_outputs=3"), into=["Split"]),
     rewrites(
