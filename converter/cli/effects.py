@@ -17,7 +17,7 @@ KNOWLEDGE: Final = ("list_runtimes", "explain", "coverage")
 _TARGETS: Final = frozenset(("to", "runtimes", "ir_version"))
 _ASKED_OF_KNOWLEDGE: Final = frozenset(("as_json", "debug"))
 _ASKED_OF_A_DESCRIPTION: Final = frozenset(
-    ("types", "exact", "allow", "strict", "expand", "keep_functions", "as_json", "quiet", "verbose", "debug")
+    "given_stamps types exact allow strict expand keep_functions as_json quiet verbose debug".split()
 )
 """What a description depends on: what a rewrite may do decides how far the model can go."""
 

@@ -111,9 +111,7 @@ def describe(source: SourceModel, request: Request) -> Description:
     refused = [refusal for refusal in (*told.below, *told.above) if refusal.code == "unknown-operator"]
     told.unknown = sorted({refusal.operator for refusal in refused})
     loading = (
-        []
-        if told.unknown
-        else [runtime for runtime in runtimes.listed() if runtime.loads(as_it_is, told.ir_version)]
+        [] if told.unknown else [runtime for runtime in runtimes.listed() if runtime.loads(as_it_is, told.ir_version)]
     )
     told.runtimes = [runtime for runtime in loading if not runtime.lacks(told.foreign)]
     told.taught = [runtime for runtime in loading if runtime.lacks(told.foreign)]
