@@ -178,7 +178,8 @@ def verify(
     from onnx_convert.verification.run import verify as run
     from onnx_convert.verification.subjects import Subject
 
-    with Subject(source) as before, Subject(result) as after:
+    stamps = {domain: report.opsets_before[domain] for domain in report.stamped} if report is not None else None
+    with Subject(source, stamps) as before, Subject(result) as after:
         return run(before, after, prepare(before, inputs, input_shapes, seeds), report, bundle)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import onnx
 from onnx import GraphProto, ModelProto, ValueInfoProto
 
+from onnx_convert.spec import opsets
 from onnx_convert.storage import writer
 from onnx_convert.storage.source import open_source
 from onnx_convert.verification.evaluators import (
@@ -27,7 +28,7 @@ from onnx_convert.verification.evaluators import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -50,10 +51,11 @@ class Program:
 
 
 class Subject:
-    """An open model that is to be run: a path, bytes, or a message."""
+    """An open model that is to be run: a path, bytes, or a message, read at the opsets of `stamps`."""
 
-    def __init__(self, model: Any) -> None:
-        self.source = open_source(model)
+    def __init__(self, model: Any, stamps: Mapping[str, int] | None = None) -> None:
+        canonical = {opsets.canonical_domain(domain): version for domain, version in (stamps or {}).items()}
+        self.source = open_source(model, canonical)
         self.name = self.source.name
         file = self.source.file
         self.path = file.path if file is not None else None
@@ -103,7 +105,8 @@ class Subject:
         if why := foreign_dtypes(self.proto):
             raise LacksError(why)
         folder = str(Path(self.path).resolve().parent) if self.path is not None else ""
-        if any(node.domain == "ai.onnx" for node in all_nodes(self.proto)):  # it does not know it in subgraphs
+        spelled_out = any(node.domain == "ai.onnx" for node in all_nodes(self.proto))
+        if spelled_out or self.source.restamping is not None:  # it does not know that domain in subgraphs
             return OnnxRuntime(one_spelling(self._with(more)).SerializeToString())
         if self.path is not None and not more:
             return OnnxRuntime(str(self.path))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import onnx
 import pytest
@@ -64,6 +65,14 @@ def test_a_model_is_read_at_another_opset_than_its_stamp(target: int) -> None:
     assert conversion.model.graph == convert(model(SQUEEZE, 11), target).graph
     assert opset_of(conversion.model) == target
     onnx.checker.check_model(conversion.model, full_check=True)
+
+
+def test_a_model_is_compared_as_it_is_read(tmp_path: Path) -> None:
+    onnx.save(model(SQUEEZE, 16), tmp_path / "m.onnx")
+    with onnx_convert.convert(tmp_path / "m.onnx", to=13, source_opset=12) as conversion:
+        conversion.save(tmp_path / "r.onnx")
+    verified = onnx_convert.verify(tmp_path / "m.onnx", tmp_path / "r.onnx", seeds=1, report=conversion.report)
+    assert verified.same, verified
 
 
 def test_a_stamp_that_is_declared_right_changes_nothing() -> None:
