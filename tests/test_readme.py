@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -75,7 +76,7 @@ def test_there_are_commands() -> None:
 @pytest.mark.parametrize("command", commands())
 def test_every_command_runs(command: str) -> None:
     onnx.save(model("(float[2] x) => (float[2] y) { y = Relu (x) }", 15, ai_onnx_ml=2), "MODEL")
-    line = command.replace("FOLDER/", "folder/").split()[1:]
+    line = shlex.split(command.replace("FOLDER/", "folder/"))[1:]
     code, text, errors = run(*line)
     assert code == (5 if "--exit-code" in line else 0), errors
     assert text and not errors

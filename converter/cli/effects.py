@@ -12,7 +12,7 @@ from click.core import ParameterSource
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KNOWLEDGE: Final = ("list_runtimes", "explain", "coverage")
+KNOWLEDGE: Final = ("list_runtimes", "explain", "coverage", "message")
 """The options that answer without a model."""
 _TARGETS: Final = frozenset(("to", "runtimes", "ir_version"))
 _ASKED_OF_KNOWLEDGE: Final = frozenset(("as_json", "debug"))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 
 from onnx_convert.cli import printing, tables
+from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import UsageError
 
 
@@ -21,6 +22,23 @@ def list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
         printing.print_data([row.to_dict() for row in rows])
     else:
         printing.show([*tables.runtime_tables(rows)], sys.stdout)
+    return 0
+
+
+def read_message(message: str, *, as_json: bool, debug: bool) -> int:
+    """Prints what to type after a message of a runtime, "-" for the one on stdin, "" for all that are known; returns the
+    exit code."""
+    try:
+        from onnx_convert.reference import messages
+
+        text = sys.stdin.buffer.read().decode(errors="replace") if message == STREAM else message
+        told = messages.advice_on(text) if message else messages.all_of_them()
+        if as_json:
+            printing.print_data([advice.to_dict() for advice in told])
+        else:
+            printing.show([*tables.message_tables(told, whole=not message)], sys.stdout)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        return printing.failed(error, as_json=as_json, debug=debug)
     return 0
 
 

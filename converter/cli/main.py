@@ -40,6 +40,8 @@ def main(**given: Any) -> int:
     as_json, debug = given["as_json"], given["debug"]
     if given["list_runtimes"] is not None:
         return knowledge.list_runtimes(given["list_runtimes"], as_json=as_json, debug=debug)
+    if given["message"] is not None:
+        return knowledge.read_message(given["message"], as_json=as_json, debug=debug)
     if given["explain"] is not None or given["coverage"]:
         return knowledge.tell_operators(given["explain"], as_json=as_json, debug=debug)
     return one_model.run(Settings(**given))

@@ -101,6 +101,13 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
             ["--list-runtimes"], is_flag=False, flag_value="", metavar="[NAME]", help="what --for knows, and how well"
         ),
         Option(["--explain"], metavar="OPERATOR", help="what becomes of it: Softmax, Softmax@13"),
+        Option(
+            ["--message"],
+            is_flag=False,
+            flag_value="",
+            metavar="[TEXT]",
+            help="what to type after an error, - for stdin",
+        ),
         Option(["--coverage"], is_flag=True, help="what is decided, for every operator"),
     ),
     "Other": (

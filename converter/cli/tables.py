@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from onnx_convert.reference.messages import Advice
     from onnx_convert.reference.model_summary import Description
     from onnx_convert.report import Refusal, Report, Step
     from onnx_convert.target.runtimes import Runtime
@@ -119,6 +120,27 @@ def runtime_tables(rows: Iterable[Runtime]) -> list[Table]:
             names[row.name] = ", ".join(row.also)
     aliases = Table(("Runtime", "Also called"), [*names.items()])
     return [Table(header, cells, right=(1, 2, 3)), *([aliases] if names else [])]
+
+
+def message_tables(told: Iterable[Advice], *, whole: bool) -> list[Table]:
+    """Returns who prints each message, why, and what to type; `whole`: with its text."""
+    return [
+        Table(
+            (),
+            [
+                *([("message", advice.text)] if whole else []),
+                ("printed by", advice.by),
+                ("because", advice.why),
+                (
+                    "type",
+                    "\nor ".join(f"onnx-convert {option}" for option in advice.options)
+                    or "nothing: onnx-convert cannot help",
+                ),
+                *([("note", advice.note)] if advice.note else []),
+            ],
+        )
+        for advice in told
+    ]
 
 
 def opsets_text(opsets: dict[str, int]) -> str:
