@@ -26,10 +26,10 @@ def list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
 
 
 def read_message(message: str, *, as_json: bool, debug: bool) -> int:
-    """Prints what to type after a message of a runtime, "-" for the one on stdin, "" for all that are known; returns the
+    """Prints what to type after a message of a runtime ("-": the one on stdin, "": each that is known); returns the
     exit code."""
     try:
-        from onnx_convert.reference import messages
+        from onnx_convert.target import messages
 
         text = sys.stdin.buffer.read().decode(errors="replace") if message == STREAM else message
         told = messages.advice_on(text) if message else messages.all_of_them()

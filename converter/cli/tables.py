@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from onnx_convert.reference.messages import Advice
     from onnx_convert.reference.model_summary import Description
     from onnx_convert.report import Refusal, Report, Step
+    from onnx_convert.target.messages import Advice
     from onnx_convert.target.runtimes import Runtime
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnx_convert.reference import messages
+from onnx_convert.target import messages
 
 PAGE = Path(__file__).parents[2] / "converter" / "target" / "MESSAGES.md"
 TEXT = (

@@ -15,7 +15,7 @@ from texts import model
 
 from onnx_convert import UsageError
 from onnx_convert.cli.main import main
-from onnx_convert.reference import messages
+from onnx_convert.target import messages
 
 RELU = "(float[2] x) => (float[2] y) { y = Relu (x) }"
 ROWS = messages._rows()
