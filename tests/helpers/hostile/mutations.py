@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 from functools import lru_cache
 from typing import Any
 
@@ -13,10 +14,13 @@ from google.protobuf.descriptor import FieldDescriptor
 from onnx import ModelProto, TensorProto
 
 from boundaries import tables
+from conformance import corpus as published_cases
+from hostile import sweep
 from onnx_convert.model.wire import BYTES, Memory, WireError, records, varint
 
 NUMBERS = (0, 1, -1, 2, -2, 7, 99, -99, 2**31 - 1, 2**31, -(2**31), 2**32, 10**12, 2**62, 2**63 - 1, -(2**63))
 DIMS = (0, 1, -1, -5, 3, 1000, 10**7, 2**31, 2**40, 2**62, 2**63 - 1)
+SMALL = 20_000  # bytes of a model
 TEXTS = ("", "x", "\0", "../x", "NOTSET", "a" * 3000, "no such thing")
 
 
@@ -35,6 +39,13 @@ def corpus() -> tuple[tuple[str, bytes, tuple[bytes, ...]], ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=1)
+def published() -> tuple[tuple[str, bytes, tuple[bytes, ...]], ...]:
+    """The small models of the cases that the installed onnx publishes, with their first inputs."""
+    cases = published_cases.collect(wheels=False)
+    return tuple((case.id, case.model, case.data[0][0]) for case in cases if len(case.model) < SMALL and case.data)
+
+
 def _array(given: Any, dtype: int) -> np.ndarray | None:
     try:
         return np.asarray(given, dtype=onnx.helper.tensor_dtype_to_np_dtype(dtype))
@@ -42,14 +53,30 @@ def _array(given: Any, dtype: int) -> np.ndarray | None:
         return None
 
 
+def prepare(kinds: Collection[str]) -> None:
+    """Reads what these kinds mutate, once for all processes."""
+    if "published" in kinds:
+        published()
+    if set(kinds) - {"published", "sweep"}:
+        corpus()
+
+
 def hostile(kind: str, seed: int, number: int) -> tuple[str, bytes, int]:
     """Returns the name of the model that was mutated, what became of it, and the opset to convert it to."""
     luck = random.Random(f"{kind}/{seed}/{number}")
-    name, data, feeds = luck.choice(corpus())
-    mutated = KINDS[kind](data, feeds, luck)
-    opset = max((entry.version for entry in ModelProto.FromString(data).opset_import if not entry.domain), default=21)
+    if kind == "sweep":
+        name, model = sweep.model(number, luck)
+        opset, mutated = _opset(model), model.SerializeToString()
+    else:
+        name, data, feeds = luck.choice(published() if kind == "published" else corpus())
+        opset = _opset(ModelProto.FromString(data))
+        mutated = MUTATIONS[kind](data, feeds, luck)
     target = luck.choice([max(opset - luck.randint(1, 14), 6), min(opset + luck.randint(1, 5), 26), 9])
     return name, mutated, target
+
+
+def _opset(model: ModelProto) -> int:
+    return max((entry.version for entry in model.opset_import if not entry.domain), default=21)
 
 
 def _bytes(data: bytes, _: tuple[bytes, ...], luck: random.Random) -> bytes:
@@ -272,8 +299,21 @@ def _feed(graph, feeds: tuple[bytes, ...], luck: random.Random) -> None:
     graph.initializer.append(onnx.numpy_helper.from_array(array, name))
 
 
+def _published(data: bytes, feeds: tuple[bytes, ...], luck: random.Random) -> bytes:
+    """A published case with fields, or its node, mutated."""
+    return (_fields if luck.random() < 0.5 else _nodes)(data, feeds, luck)
+
+
 def _truncated(data: bytes, _: tuple[bytes, ...], luck: random.Random) -> bytes:
     return data[: luck.randrange(len(data))]
 
 
-KINDS = {"truncation": _truncated, "bytes": _bytes, "wire": _wire, "fields": _fields, "nodes": _nodes}
+MUTATIONS = {
+    "truncation": _truncated,
+    "bytes": _bytes,
+    "wire": _wire,
+    "fields": _fields,
+    "published": _published,
+    "nodes": _nodes,
+}
+KINDS = (*MUTATIONS, "sweep")
