@@ -116,6 +116,8 @@ class _Builder:
         if count >= SMALL:
             self.is_heavy |= count >= _MANY
             return None
+        if tensor.data_type == TensorProto.STRING and tensor.data_location == TensorProto.EXTERNAL:
+            return None  # a few texts may be long, and inference reads none
         if tensor.data_location == TensorProto.EXTERNAL:
             tensor = self.read(tensor)
         if tensor.data_location == TensorProto.EXTERNAL:

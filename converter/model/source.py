@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import every_node
@@ -57,9 +57,13 @@ class SourceModel:
         return {function_key(function): function for function in self.proto.functions}
 
     def payload(self, tensor: TensorProto) -> int | None:  # noqa: ARG002 - a file knows
-        """Returns how many bytes of raw data a tensor has in the file it comes from: None if it holds what it has, -1
-        if they are not raw."""
+        """Returns how many bytes of raw data a tensor has in the file it comes from: None if it holds what it has, or
+        below 0 if they are not raw: how many there are, -1 if nobody knows."""
         return None
+
+    def texts(self, value: Any) -> Any:
+        """Returns the value of an attribute with the long texts that a file holds."""
+        return value
 
     @cached_property
     def foreign(self) -> dict[str, Counter[str]]:

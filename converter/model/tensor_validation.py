@@ -22,6 +22,7 @@ _MOST_BITS: Final = 2**63 * 8  # of one tensor
 _DTYPES: Final = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
 _FIELDS: Final = {1: "float_data", 6: "int32_data", 7: "int64_data", 8: "string_data", 11: "double_data"}
 _FIELDS_OF: Final = _FIELDS | {12: "uint64_data", 13: "uint64_data", 14: "float_data", 15: "double_data"}
+_LONGEST_ENTRY: Final = 11  # bytes: a tag, and a number
 _PACKED: Final = {21: 2, 22: 2, 23: 2, 25: 4, 26: 4}  # elements in an entry of int32_data
 
 
@@ -48,8 +49,8 @@ def dims_fault(dims: Sequence[int], bits: int) -> str:
 
 
 def fault(tensor: TensorProto, raw: int | None = None) -> str:
-    """Returns what is wrong with a tensor, "" if nothing is. `raw` counts the bytes of a payload that is elsewhere;
-    -1 says that nobody knows."""
+    """Returns what is wrong with a tensor, "" if nothing is. `raw` counts the bytes of a payload that is elsewhere,
+    below 0 if they are not raw; -1 says that nobody knows."""
     dtype = tensor.data_type
     if dtype not in _DTYPES:
         return f"dtype {dtype} does not exist" if dtype else "it has no dtype"
@@ -61,8 +62,11 @@ def fault(tensor: TensorProto, raw: int | None = None) -> str:
     if tensor.data_location == TensorProto.EXTERNAL and raw is None:
         return ""
     elements = count(tensor.dims)
-    if raw == -1:
-        return ""
+    if raw is not None and raw < 0:
+        most = _LONGEST_ENTRY * elements * (2 if dtype in (14, 15) else 1)
+        if raw == -1 or dtype == TensorProto.STRING or -raw <= most + _LONGEST_ENTRY:
+            return ""
+        return f"it has {-raw} bytes of data where its dimensions demand {elements} elements"
     if raw is not None or tensor.HasField("raw_data"):
         size = raw if raw is not None else len(tensor.raw_data)
         needed = (elements * bits + 7) // 8

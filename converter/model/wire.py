@@ -3,22 +3,17 @@
 
 A model is a message: fields that each begin with a tag, and, where they hold a message, a text or bytes, go on with
 their length. So whoever looks for the weights only reads headers and steps over the rest. `records` does that step,
-`rewrite` takes it down to every tensor and fixes the lengths around those that it changes, `pour` moves the result.
-This room opens no file: it reads through a `Source` and writes to what it is given.
+`forms.rewrite` takes it down to every tensor. This room opens no file: it reads through a `Source`.
 """
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from enum import Enum, auto
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-MAX_DEPTH = 100
-"""Messages inside the model, one in the other, that protobuf's parsers accept."""
+    from collections.abc import Iterable, Iterator
 
 HEADER = 24
 """No tag and length (or tag and number) together are longer: two varints of at most 10 bytes."""
@@ -175,77 +170,3 @@ def records(source: Source, start: int, stop: int) -> Iterator[tuple[int, int, i
         ) from None
     except WireError as error:
         raise WireError(f"{error} (byte {position})") from None
-
-
-class Kind(Enum):
-    """The messages on the way to a tensor."""
-
-    MODEL = auto()
-    TRAINING = auto()
-    FUNCTION = auto()
-    GRAPH = auto()
-    NODE = auto()
-    ATTRIBUTE = auto()
-    SPARSE = auto()
-    TENSOR = auto()
-
-
-def _fields(**numbers: tuple[int, ...]) -> dict[int, Kind]:
-    return {number << 3 | BYTES: Kind[name] for name, many in numbers.items() for number in many}
-
-
-CHILDREN: Mapping[Kind, Mapping[int, Kind]] = {
-    Kind.MODEL: _fields(GRAPH=(7,), TRAINING=(20,), FUNCTION=(25,)),
-    Kind.TRAINING: _fields(GRAPH=(1, 2)),
-    Kind.FUNCTION: _fields(NODE=(7,), ATTRIBUTE=(11,)),
-    Kind.GRAPH: _fields(NODE=(1,), TENSOR=(5,), SPARSE=(15,)),
-    Kind.NODE: _fields(ATTRIBUTE=(5,)),
-    Kind.ATTRIBUTE: _fields(TENSOR=(5, 10), GRAPH=(6, 11), SPARSE=(22, 23)),
-    Kind.SPARSE: _fields(TENSOR=(1, 2)),
-}
-
-Trail = tuple[tuple[Kind, int, int], ...]
-"""The messages around a message, the outermost first: kind, start, stop."""
-
-
-def rewrite(
-    source: Source,
-    start: int,
-    stop: int,
-    enter: Callable[[int, int], bool],
-    edit: Callable[[int, int, Trail], list[Piece] | None],
-    kind: Kind = Kind.MODEL,
-    trail: Trail = (),
-) -> list[Piece] | None:
-    """Returns the message at [start, stop) with some of its tensors changed, the lengths around them fixed; None:
-    unchanged.
-
-    `enter` says whether a message at these positions is worth a look, `edit` what a tensor there becomes (None: it
-    stays). All that is not on the way to a changed tensor is kept byte for byte.
-    """
-    children = CHILDREN[kind]
-    trail = (*trail, (kind, start, stop))
-    if len(trail) > MAX_DEPTH + 1:
-        raise WireError(f"messages nested more than {MAX_DEPTH} deep (byte {start})")
-    pieces: list[Piece] = []
-    kept = start
-    for tag, position, value, end in records(source, start, stop):
-        child = children.get(tag)
-        if child is None or not enter(value, end):
-            continue
-        if child is Kind.TENSOR:
-            changed = edit(value, end, trail)
-        else:
-            changed = rewrite(source, value, end, enter, edit, child, trail)
-        if changed is None:
-            continue
-        if kept < position:
-            pieces.append(Span(source, kept, position))
-        pieces.append(prefix(tag, length(changed)))
-        pieces += changed
-        kept = end
-    if not pieces:
-        return None
-    if kept < stop:
-        pieces.append(Span(source, kept, stop))
-    return pieces

@@ -95,6 +95,7 @@ class _Planner:
             Names(index.names),
             source.elements,
             lambda: names_in_use(model),
+            source.texts,
         )
         self._false: set[str] = set()
         self._facts = Facts(lambda: inference.of_source(source, self._false.update), len(model.graph.node))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from onnx_convert.rewrite.constants import Constants
 from onnx_convert.spec import opsets
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """The state that all scopes of one conversion share. `find_read` returns the names that the source uses."""
+    """The state that all scopes of one conversion share. `find_read` returns the names that the source uses; `texts`
+    completes the value of an attribute that was not read as a whole."""
 
     def __init__(
         self,
@@ -26,11 +27,13 @@ class Session:
         names: Names,
         read: Callable[[TensorProto], TensorProto],
         find_read: Callable[[], set[str]],
+        texts: Callable[[Any], Any] = lambda value: value,
     ) -> None:
         self.ir_before = ir_before
         self.ir_after = ir_after
         self.names = names
         self.read = read
+        self.texts = texts
         self.took_ir3_initializer = False
         self._find_read = find_read
         self._read_names: set[str] | None = None

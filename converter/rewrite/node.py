@@ -299,7 +299,7 @@ class Node:
                 code="needs-attribute",
                 unknown=True,
             )
-        return attribute_value(attribute)
+        return self.draft.session.texts(attribute_value(attribute))
 
     def tensor(self, name: str) -> numpy.ndarray[Any, Any]:
         """Returns the elements of a TENSOR attribute that has to be there."""

@@ -6,6 +6,8 @@ elements of a tensor, 1 KiB or more of them) where it lies; the `ModelProto` tha
 a tensor is a *placeholder*: an external tensor whose location no file can have. `write` serialises the skeleton, finds
 the placeholders in the bytes and splices the payloads back, from file to file. `ModelFile.tensor` reads one payload
 when somebody needs it. Tensors whose data are external in the file itself stay as they are.
+
+Long texts that mean nothing to a conversion stay in the file as well: in the skeleton a mark stands for each.
 """
 
 from __future__ import annotations
@@ -13,24 +15,27 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-from onnx import ModelProto, StringStringEntryProto, TensorProto
+from onnx import ModelProto, NodeProto, StringStringEntryProto, TensorProto
 
 from onnx_convert.errors import InvalidModelError
+from onnx_convert.model.forms import ATTRIBUTE, BLOB_TAGS, NODE, TENSOR, Trail, rewrite, rewrite_field
 from onnx_convert.model.wire import (
+    BYTES,
     VARINT,
     Piece,
     Source,
     Span,
-    Trail,
     WireError,
     joined,
+    length,
+    prefix,
     read_varint,
     records,
-    rewrite,
 )
+from onnx_convert.spec import opsets
 from onnx_convert.storage import formats
 from onnx_convert.storage.files import Closed, File
 from onnx_convert.storage.tensor_data import PAYLOAD_TAGS, RAW_TAG, bytes_needed, embedded, external_data
@@ -42,7 +47,15 @@ PAYLOAD_MINIMUM = 1024
 """Bytes from which on the elements of a tensor stay in the file."""
 
 
+_LEAST_SPAN = 64  # bytes, on average: a payload that lies in scattered bits costs less in memory
+
+
+TEXT_MINIMUM = 1 << 14
+"""Bytes from which on a text that means nothing to a conversion stays in the file."""
+
+
 _LOCATION_TAG = 14 << 3 | VARINT  # TensorProto.data_location
+_DOMAIN_TAG = NodeProto.DESCRIPTOR.fields_by_name["domain"].number << 3 | BYTES
 
 
 class _Payload(NamedTuple):
@@ -50,7 +63,41 @@ class _Payload(NamedTuple):
 
     spans: tuple[tuple[int, int], ...]
     location: bytes
-    raw: int  # bytes of raw data, -1 if there is none or more
+    raw: int  # bytes of raw data; below 0: bytes of other fields
+
+
+class _Lifting:
+    """The walk through a file that is opened, on which payloads and long texts are left behind."""
+
+    def __init__(self, file: ModelFile) -> None:
+        self._file = file
+        self._node = (-1, False)  # where the last node begins that was asked for, and whether its texts stay behind
+
+    def enter(self, start: int, stop: int) -> bool:
+        return stop - start >= PAYLOAD_MINIMUM
+
+    def tensor(self, source: Source, start: int, stop: int, trail: Trail) -> list[Piece] | None:  # noqa: ARG002
+        return self._file.lift(start, stop, self, trail)
+
+    def text(self, source: Source, start: int, stop: int, tag: int, trail: Trail) -> list[Piece] | None:
+        if stop - start < TEXT_MINIMUM or (
+            tag in BLOB_TAGS and trail[-1][0] is ATTRIBUTE and self._is_read(source, trail)
+        ):
+            return None
+        return self._file.lift_text(start, stop)
+
+    def _is_read(self, source: Source, trail: Trail) -> bool:
+        """Tells whether somebody may read the texts of an attribute: those of ONNX's own operators."""
+        form, start, stop = trail[-2]
+        if form is not NODE:
+            return True
+        if self._node[0] != start:
+            domains = [
+                source.read(value, end) for tag, _, value, end in records(source, start, stop) if tag == _DOMAIN_TAG
+            ]
+            domain = domains[-1].decode("utf-8", "replace") if domains else ""
+            self._node = start, opsets.is_known(opsets.canonical_domain(domain))
+        return self._node[1]
 
 
 class ModelFile:
@@ -66,7 +113,9 @@ class ModelFile:
         self.size = source.size
         self.source = source
         self.mark = f"\0{os.urandom(16).hex()}:"
+        self.text_mark = f"\0{os.urandom(16).hex()};".encode()
         self._payloads: list[_Payload] = []
+        self._texts: list[Span] = []
         self._data_files: dict[str, Closed] = {}
         self.model = self._parse()
 
@@ -98,7 +147,7 @@ class ModelFile:
             raise InvalidModelError("is a Git LFS pointer, not the model itself (git lfs pull)", where=self.name)
         model = ModelProto()
         try:
-            pieces = rewrite(self.source, 0, self.size, lambda start, stop: stop - start >= PAYLOAD_MINIMUM, self._lift)
+            pieces = rewrite(self.source, 0, self.size, _Lifting(self))
             model.ParseFromString(joined(pieces or [Span(self.source, 0, self.size)]))
         except (WireError, DecodeError) as error:
             raise self._no_model(f"is no ONNX model, or damaged: {error}") from error
@@ -113,14 +162,15 @@ class ModelFile:
         what = formats.named(self.source.window(0)[0])
         return InvalidModelError(f"{what}; that is no ONNX model" if what else why, where=self.name)
 
-    def _lift(self, start: int, stop: int, _: Trail) -> list[Piece] | None:
-        """Returns the tensor at [start, stop) as a placeholder; None if it is external or small."""
+    def lift(self, start: int, stop: int, lifting: _Lifting, trail: Trail) -> list[Piece] | None:
+        """Returns the tensor at [start, stop) as a placeholder, without its long texts; None if it stays as it is, as
+        one does that is external or small, and has none."""
+        trail = (*trail, (TENSOR, start, stop))
         spans: list[tuple[int, int]] = []
-        kept: list[Piece] = []
-        location, size, raw, rest = b"", 0, -1, start
+        location, size, raw = b"", 0, 0
         for tag, position, value, end in records(self.source, start, stop):
             if tag in PAYLOAD_TAGS:
-                raw = end - value if tag == RAW_TAG and not spans else -1
+                raw = end - value if tag == RAW_TAG and not spans else 0
                 size += end - position
                 if spans and spans[-1][1] == position:
                     spans[-1] = (spans[-1][0], end)
@@ -128,21 +178,57 @@ class ModelFile:
                     spans.append((position, end))
             elif tag == _LOCATION_TAG:
                 if read_varint(self.source.read(value, end), 0)[0] == TensorProto.EXTERNAL:
-                    return None
+                    size = -1 << 63
                 location += self.source.read(position, end)
-            else:
+        lifted = size >= PAYLOAD_MINIMUM and size >= _LEAST_SPAN * len(spans)
+        pieces: list[Piece] = []
+        kept = start
+        for tag, position, value, end in records(self.source, start, stop):
+            changed = rewrite_field(self.source, tag, value, end, lifting, trail)
+            if changed is None and not (lifted and (tag in PAYLOAD_TAGS or tag == _LOCATION_TAG)):
                 continue
-            if rest < position:
-                kept.append(Span(self.source, rest, position))
-            rest = end
-        if size < PAYLOAD_MINIMUM:
+            if kept < position:
+                pieces.append(Span(self.source, kept, position))
+            if changed is not None:
+                pieces += [prefix(tag, length(changed)), *changed]
+            kept = end
+        if kept == start and not pieces:
             return None
-        if rest < stop:
-            kept.append(Span(self.source, rest, stop))
-        entry = StringStringEntryProto(key="location", value=f"{self.mark}{len(self._payloads)}")
-        self._payloads.append(_Payload(tuple(spans), location, raw))
-        stand_in = TensorProto(external_data=[entry], data_location=TensorProto.EXTERNAL)
-        return [*kept, stand_in.SerializeToString()]
+        if kept < stop:
+            pieces.append(Span(self.source, kept, stop))
+        if lifted:
+            entry = StringStringEntryProto(key="location", value=f"{self.mark}{len(self._payloads)}")
+            self._payloads.append(_Payload(tuple(spans), location, raw or -size))
+            pieces.append(TensorProto(external_data=[entry], data_location=TensorProto.EXTERNAL).SerializeToString())
+        return pieces
+
+    def lift_text(self, start: int, stop: int) -> list[Piece]:
+        """Returns the mark that stands for a text that is left in the file."""
+        self._texts.append(Span(self.source, start, stop))
+        return [self.text_mark + b"%d;" % (len(self._texts) - 1)]
+
+    def texts(self, value: Any) -> Any:
+        """Returns a text, or a list with texts, with those that were left in the file; any other value as it is."""
+        if isinstance(value, list) and value and isinstance(value[0], str | bytes):
+            return [self.texts(one) for one in value]
+        data = value.encode() if isinstance(value, str) else value
+        if not isinstance(data, bytes) or self.text_mark not in data:
+            return value
+        whole = joined(self.restored(data))
+        try:
+            return whole.decode() if isinstance(value, str) else whole
+        except UnicodeDecodeError:
+            return whole
+
+    def restored(self, text: bytes) -> list[Piece]:
+        """Returns a text with each mark in it replaced by what it stands for, wherever in the text that is."""
+        pieces: list[Piece] = []
+        first, *others = text.split(self.text_mark)
+        pieces.append(first)
+        for part in others:
+            index, _, rest = part.partition(b";")
+            pieces += [self._texts[int(index)], rest]
+        return [piece for piece in pieces if len(piece)]
 
     # --- read ---------------------------------------------------------------------------------------------------
 
@@ -171,8 +257,8 @@ class ModelFile:
         return full
 
     def raw_size(self, tensor: TensorProto) -> int | None:
-        """Returns the bytes of raw data of a placeholder, -1 if its payload is something else; None of another
-        tensor."""
+        """Returns the bytes of raw data of a placeholder; below 0, the bytes of its payload if that is something else,
+        -1 if there are several; None of another tensor."""
         if not tensor.external_data or not (indices := self._indices(tensor)):
             return None
         payload = self._payloads[indices[0]]

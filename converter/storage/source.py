@@ -50,9 +50,13 @@ class OpenSource(SourceModel):
         return self.file.tensor(tensor)
 
     def payload(self, tensor: TensorProto) -> int | None:
-        """Returns how many bytes of raw data a tensor has in its file: None if it holds what it has, or in a data file,
-        -1 if they are not raw."""
+        """Returns how many bytes of raw data a tensor has in its file, below 0 if they are not raw: how many there are,
+        -1 if nobody knows; None if it holds what it has, or in a data file."""
         return self.file.raw_size(tensor) if self.file is not None else None
+
+    def texts(self, value: Any) -> Any:
+        """Returns the value of an attribute with the long texts that were left in the file."""
+        return self.file.texts(value) if self.file is not None else value
 
     def close(self) -> None:
         """Closes the file."""

@@ -91,7 +91,7 @@ def write(
         layout = Layout(source, External.SAVE, name, size_threshold)
         pieces = layout.of(model)
     if length(pieces) > PROTOBUF_MAXIMUM:
-        raise UsageError(f"{path}: more than 2 GiB even with its weights in a data file")
+        raise InvalidModelError("would take more than 2 GiB even with its weights in a data file", where=str(path))
 
     copies, shared = _companions(layout, source, path.parent, overwrite)
     data = [(path.parent / name, layout.data)] if layout.data else []

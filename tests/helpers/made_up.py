@@ -61,6 +61,12 @@ def hope(node, op):
     return op.same()
 
 
+@registry.upgrade("Counted", at=2, domain=OWN)
+def count_a_text(node, op):
+    """Reads an attribute that may be long."""
+    return op.same(size=len(node.attr("text")), last=node.attr("texts")[-1][-3:])
+
+
 registry.impossible("Stuck", at=2, direction="up", domain=OWN, reason="nobody knows how", remedy="stay at version 1")
 
 

@@ -310,7 +310,7 @@ def test_too_large_for_one_file(mode: External, tmp_path: Path, monkeypatch: pyt
         with pytest.raises(UsageError, match="2 GiB"):
             write_stream(source.model, io.BytesIO(), source)
         monkeypatch.setattr(writer, "PROTOBUF_MAXIMUM", 100)
-        with pytest.raises(UsageError, match="even with its weights"):
+        with pytest.raises(InvalidModelError, match="even with its weights"):
             write(source.model, tmp_path / "c.onnx", source)
     with pytest.raises(UsageError, match="needs a folder"):
         write_stream(model_of(), io.BytesIO(), None, external=External.SAVE)

@@ -129,7 +129,7 @@ def test_a_placeholder_lost_on_the_way_is_our_bug(tmp_path: Path) -> None:
         with pytest.raises(InternalError, match="of another file"):
             write(one.model, tmp_path / "b.onnx", other)
         one.model.metadata_props.add(key=one.model.graph.initializer[0].external_data[0].value)
-        with pytest.raises(InternalError, match="no tensor belongs"):
+        with pytest.raises(InternalError, match="no tensor or text belongs"):
             write(one.model, tmp_path / "b.onnx", one)
     assert listing(tmp_path) == set()
 
@@ -298,17 +298,38 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * (1 if sys.
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="the platform does not tell the peak of memory")
-def test_memory_does_not_follow_the_weights(tmp_path: Path) -> None:
-    """256 MB of payload, a hole in the file, go through in less than 40 MB (the fallback's buffer is 16)."""
-    size = 256 << 20
-    head = TensorProto(name="w", data_type=2, dims=[size]).SerializeToString() + b"\x4a" + wire.varint(size)
-    graph = b"\x2a" + wire.varint(len(head) + size) + head
+def hole(where: str, size: int) -> bytes:
+    """Returns a model but for its last bytes, `size` of them, which are those of a weight or of a text."""
+    length = wire.varint(size)
     model = model_of()
+    graph = model.graph.SerializeToString()
+    if where == "text":
+        return model.SerializeToString() + b"\x32" + length
+    if where == "unknown field":
+        return model.SerializeToString() + wire.varint(999 << 3 | wire.BYTES) + length
+    if where == "metadata":
+        head = record(1, b"key") + b"\x12" + length
+        return model.SerializeToString() + b"\x72" + wire.varint(len(head) + size) + head
     model.ClearField("graph")
+    if where == "weight":
+        head = TensorProto(name="w", data_type=2, dims=[size]).SerializeToString() + b"\x4a" + length
+        graph += b"\x2a" + wire.varint(len(head) + size) + head
+    else:
+        node = helper.make_node("EPContext", ["x"], ["z"], domain="com.microsoft").SerializeToString()
+        head = onnx.AttributeProto(name="cache", type=3).SerializeToString() + b"\x22" + length
+        head = node + b"\x2a" + wire.varint(len(head) + size) + head
+        graph += b"\x0a" + wire.varint(len(head) + size) + head
+    return model.SerializeToString() + b"\x3a" + wire.varint(len(graph) + size) + graph
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the platform does not tell the peak of memory")
+@pytest.mark.parametrize("size", [64 << 20, pytest.param(1 << 30, marks=pytest.mark.slow)], ids=["64MB", "1GB"])
+@pytest.mark.parametrize("where", ["weight", "text", "unknown field", "metadata", "attribute"])
+def test_memory_does_not_follow_weights_and_texts(where: str, size: int, tmp_path: Path) -> None:
+    """A payload that is a hole in the file goes through in less than 40 MB (the fallback's buffer is 16)."""
     path, out = tmp_path / "a.onnx", tmp_path / "b.onnx"
     with path.open("wb") as file:
-        file.write(model.SerializeToString() + b"\x3a" + wire.varint(len(graph) + size) + graph)
+        file.write(hole(where, size))
         file.truncate(file.tell() + size)
     done = subprocess.run([sys.executable, "-c", MEASURE, path, out], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 40 << 20

@@ -84,9 +84,9 @@ def outcome(data: bytes, target: int) -> tuple[str, bytes]:
 
 
 def fault_of(data: bytes) -> str:
-    """Returns what onnx's checker and its strict inference say of a model, "" if they are satisfied or short of memory. What the model
-    only states of its values does not count: neither that it is wrong nor that it is left out. onnx may take the
-    process along."""
+    """Returns what onnx's checker and its strict inference say of a model, "" if they are satisfied or short of memory.
+    What the model only states of its values does not count: neither that it is wrong nor that it is left out. onnx may
+    take the process along."""
     model = onnx.ModelProto.FromString(data)
     _forget(model.graph)
     try:

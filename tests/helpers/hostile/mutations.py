@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+from conformance import corpus as published_cases
 from google.protobuf.descriptor import FieldDescriptor
 from onnx import ModelProto, TensorProto
 
 from boundaries import tables
-from conformance import corpus as published_cases
 from hostile import sweep
 from onnx_convert.model.wire import BYTES, Memory, WireError, records, varint
 

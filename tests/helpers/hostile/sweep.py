@@ -90,7 +90,9 @@ def model(number: int, luck: random.Random) -> tuple[str, ModelProto]:
 
 def _type_of(schema: OpSchema, formal: Any, chosen: dict[str, str], luck: random.Random) -> str:
     if formal.type_str not in chosen or not formal.is_homogeneous:
-        allowed = next((one.allowed_type_strs for one in schema.type_constraints if one.type_param_str == formal.type_str), None)
+        allowed = next(
+            (one.allowed_type_strs for one in schema.type_constraints if one.type_param_str == formal.type_str), None
+        )
         listed = list(allowed) if allowed is not None else [formal.type_str]
         usual = [one for one in listed if one in ("tensor(float)", "tensor(int64)")]
         chosen[formal.type_str] = luck.choice(usual if usual and luck.random() < 0.6 else listed)
@@ -123,7 +125,9 @@ def _value(operator: str, name: str, kind: str, luck: random.Random) -> Any:
     if kind == "GRAPH":
         return _body(luck)
     if kind == "TENSOR":
-        return onnx.numpy_helper.from_array(np.ones(luck.choice(([1], [2, 2], [])), dtype=luck.choice(("f4", "i8"))), "")
+        return onnx.numpy_helper.from_array(
+            np.ones(luck.choice(([1], [2, 2], [])), dtype=luck.choice(("f4", "i8"))), ""
+        )
     values = {
         "INT": luck.choice(INTEGERS),
         "FLOAT": luck.choice((0.0, 1.0, -1.0, 0.5)),
