@@ -16,7 +16,7 @@ from onnx import TensorProto, TensorShapeProto, TypeProto
 from onnx_convert.analysis import operator_shapes
 from onnx_convert.analysis.propagation import Size, dims_of
 from onnx_convert.spec import opsets, signatures
-from onnx_convert.spec.types import MADE_UP, type_of_elements
+from onnx_convert.spec.types import MADE_UP, has_shape, type_of_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
@@ -107,6 +107,21 @@ _SILENT: Final = {
         Entry(range(18, 1000), operator_shapes.reduce),
     ),
 }
+
+
+_UNRANKED: Final = {
+    # axes and steps of unknown rank are taken to be left out
+    "Slice": Entry((11, 13), operator_shapes.slice_, True),
+}
+
+
+def entry_for(entry: Entry | None, node: NodeProto, type_of: Callable[[str], TypeProto | None]) -> Entry | None:
+    """Returns the entry of an operator for one of its nodes: some are only wrong where the rank of an input is not
+    known."""
+    if entry is None or entry.wrong or node.op_type not in _UNRANKED:
+        return entry
+    unranked = any(name and not has_shape(type_of(name)) for name in node.input[1:])
+    return _UNRANKED[node.op_type] if unranked else entry
 
 
 @lru_cache(maxsize=None)
@@ -206,7 +221,7 @@ def of_node(
     elements: Callable[[str], Vector | None],
 ) -> dict[str, TypeProto]:
     """Returns the types of the outputs of a single node, of which `found` is what inference says."""
-    entry = entry_of(node.op_type, opsets.canonical_domain(node.domain), opset)
+    entry = entry_for(entry_of(node.op_type, opsets.canonical_domain(node.domain), opset), node, type_of)
     if entry is None or (entry.wrong and not entry.may_be_wrong(node)):
         return found
     corrected = dict(found)

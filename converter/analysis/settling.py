@@ -228,6 +228,8 @@ class _Desk:
                 if not opsets.is_known(domain):
                     self.is_foreign = frame.is_foreign = True
             entry, holds = entries[operator]
+            if self.found is not None:
+                entry = corrections.entry_for(entry, node, frame.type_of)
             if entry is not None and (entry.may_be_wrong(node) if entry.wrong else self._is_vague(frame, node)):
                 self.sites.append(_Site(frame, index, node, entry))
             if holds:

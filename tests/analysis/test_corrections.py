@@ -74,6 +74,11 @@ FAULTS = [
         ["N", "M"], [None, "M"],
     ),
     Fault(
+        "Slice by axes of unknown rank", (11, 13),
+        "(float[4,1] x, int64[] a) => (float[] y) <int64[2] b = {1,0}, int64[2] e = {3,2}> { y = Slice(x, b, e, a) }",
+        [2, 1], [None, None], feeds={"x": np.zeros((4, 1), np.float32), "a": np.array([1, 0])},
+    ),
+    Fault(
         "DFT of a computed length", (20,),
         "(float[1,N,1] x, int64 n) => (float[] y) { y = DFT(x, n) }",
         [1, "N", 2], [1, None, 2], feeds={"x": np.zeros((1, 5, 1), np.float32), "n": np.array(3)},

