@@ -102,7 +102,7 @@ def rows(
 def models(only: str) -> Iterator[tuple[str, Path, dict[str, Any]]]:
     """Yields the models of packages and of the onnx wheel whose names have a word, with inputs."""
     for requirement, member, inputs in ROWS:
-        name = f"{requirement.partition('=')[0]}/{Path(member).stem}"
+        name = "/".join((requirement.partition("=")[0], Path(member).parent.name, Path(member).stem))
         if only in name:
             yield name, fetch(requirement) / member, feeds_of(inputs)
     for path in sorted(LIGHT.glob("*.onnx")):
