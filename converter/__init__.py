@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnx_convert.api import convert, convert_version, inspect, plan, verify
+    from onnx_convert.batch.job import Outcome
+    from onnx_convert.batch.run import Batch, convert_many
     from onnx_convert.conversion import Conversion
     from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError, UsageError
     from onnx_convert.reference.model_summary import Description
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "api": ("convert", "convert_version", "inspect", "plan", "verify"),
+    "batch.job": ("Outcome",),
+    "batch.run": ("Batch", "convert_many"),
     "conversion": ("Conversion",),
     "errors": ("InternalError", "InvalidModelError", "OnnxConvertError", "RefusedError", "UsageError"),
     "reference.model_summary": ("Description",),
@@ -37,6 +41,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Batch",
     "Change",
     "Conversion",
     "Description",
@@ -45,6 +50,7 @@ __all__ = [
     "InvalidModelError",
     "Node",
     "OnnxConvertError",
+    "Outcome",
     "Refusal",
     "RefusedError",
     "Report",
@@ -54,6 +60,7 @@ __all__ = [
     "Verification",
     "compatible",
     "convert",
+    "convert_many",
     "convert_version",
     "downgrade",
     "impossible",

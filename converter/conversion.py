@@ -50,6 +50,14 @@ class Conversion:
         """Whether anything about the model is different."""
         return self.report.changed
 
+    @property
+    def source_files(self) -> list[str]:
+        """The files that the model was read from: its own first, then its data files; none for a model in memory."""
+        file = self._source.file
+        if file is None or file.path is None:
+            return []
+        return [str(path) for path in (file.path, *file.data_files)]
+
     def save(
         self,
         path: str | os.PathLike[str],

@@ -33,6 +33,7 @@ def python(*arguments: str | Path, path: Path | None = None) -> subprocess.Compl
     [
         ("export_pipeline.py", "opset 18 -> 12, rewrites: exact"),
         ("custom_domain/main.py", "the decomposition computes the same"),
+        ("ir_pass.py", "opset 12: Transpose, Softmax, Transpose"),
     ],
 )
 def test_example_runs(script: str, says: str) -> None:

@@ -85,6 +85,7 @@ def test_size(path: Path) -> None:
 STOREYS = (
     ("__main__",),
     ("cli",),
+    ("batch", "ir_passes"),
     ("api",),
     ("conversion", "reference", "verification"),
     ("planning",),

@@ -33,9 +33,10 @@ class Command(click.Command):
             if hint := hints.of_option(error.option_name, line):
                 raise click.UsageError(hint, ctx) from error
             raise
-        if ctx.args:
-            raise click.UsageError(hints.of_arguments(ctx.args), ctx)
-        if "" in (ctx.params.get("model"), ctx.params.get("output")):
+        models = ctx.params["models"]
+        if hint := hints.of_arguments(models):
+            raise click.UsageError(hint, ctx)
+        if "" in (*models, ctx.params["output"]):
             raise click.UsageError("A file name is empty.", ctx)
         return rest
 

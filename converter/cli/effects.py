@@ -40,13 +40,13 @@ def check(named: Mapping[str, str], values: Mapping[str, Any]) -> None:
         _check_knowledge(asked[0], named, values)
     elif not named.keys() & _TARGETS:
         for name, option in named.items():
-            if name not in ("model", *_ASKED_OF_A_DESCRIPTION):
+            if name not in ("models", *_ASKED_OF_A_DESCRIPTION):
                 raise click.UsageError(f"Missing option '--to' or '--for': without, {option} has no effect.")
 
 
 def _check_knowledge(asked: str, named: Mapping[str, str], values: Mapping[str, Any]) -> None:
     """Raises click.UsageError for what is given beside an option that answers without a model."""
-    option, model = named[asked], values["model"]
+    option, model = named[asked], next(iter(values["models"]), None)
     if asked == "list_runtimes" and model is None and _is_a_model(values[asked]):
         model = values[asked]
     if model is not None and asked == "coverage" and not _is_a_model(model):

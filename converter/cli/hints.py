@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import re
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -39,18 +40,17 @@ def of_option(name: str, line: Sequence[str]) -> str:
     return f"No such option: {name}. {_SAME[option].capitalize()}." if option in _SAME else ""
 
 
-def of_arguments(more: Sequence[str]) -> str:
-    """Returns what to write instead of arguments after the model."""
-    first = more[0]
-    if len(more) > 1:
-        return f"One model at a time: {first} and {more[-1]} are too many. A loop of the shell converts several."
-    if first.isdecimal():
-        return f"Unexpected {first}. The opset is given by --to {first}."
-    if re.fullmatch(r"[\w.-]+(@|==)[\w.+-]+", first):
-        return f"Unexpected {first}. The runtime is given by --for {first}."
-    if Path(first).is_file():
-        return f"One model at a time. If {first} is to be the output: -o {first}."
-    return f"Unexpected {first}. The output is given by -o {first}."
+def of_arguments(models: Sequence[str]) -> str:
+    """Returns what to write instead of an argument behind the first that is no file, "" if all are ones or patterns."""
+    for word in models[1:]:
+        if os.path.lexists(word) or glob.has_magic(word) or not word:
+            continue
+        if word.isdecimal():
+            return f"Unexpected {word}. The opset is given by --to {word}."
+        if re.fullmatch(r"[\w.-]+(@|==)[\w.+-]+", word):
+            return f"Unexpected {word}. The runtime is given by --for {word}."
+        return f"Unexpected {word}: there is no such file. The output is given by -o {word}."
+    return ""
 
 
 def _value(name: str, line: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from onnx_convert.cli import effects, knowledge, one_model, printing
+from onnx_convert.cli import effects, knowledge, many_models, one_model, printing
 from onnx_convert.cli.command import Command
 from onnx_convert.cli.options import GROUPS
 from onnx_convert.cli.settings import Settings
@@ -23,10 +23,10 @@ from onnx_convert.cli.settings import Settings
 @click.command(
     cls=Command,
     params=[
-        click.Argument(["model"], metavar="MODEL", required=False, type=click.Path(readable=False)),
+        click.Argument(["models"], metavar="MODEL...", nargs=-1, type=click.Path(readable=False)),
         *(option for group in GROUPS.values() for option in group),
     ],
-    context_settings={"help_option_names": ["-h", "--help"], "allow_extra_args": True},
+    context_settings={"help_option_names": ["-h", "--help"]},
     options_metavar="[OPTIONS]",
     epilog="Exit codes: 0 done, 1 refused, 2 usage, 4 unreadable, 5 would change.",
 )
@@ -44,4 +44,5 @@ def main(**given: Any) -> int:
         return knowledge.read_message(given["message"], as_json=as_json, debug=debug)
     if given["explain"] is not None or given["coverage"]:
         return knowledge.tell_operators(given["explain"], as_json=as_json, debug=debug)
-    return one_model.run(Settings(**given))
+    asked = Settings(**given)
+    return many_models.run(asked) if asked.many_models else one_model.run(asked)

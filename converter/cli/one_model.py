@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from onnx_convert.cli import places, printing, tables
+from onnx_convert.cli import github, places, printing, tables
 from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import RefusedError
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from onnx_convert.cli.settings import Settings
     from onnx_convert.conversion import Conversion
     from onnx_convert.report import Report
-
-WOULD_CHANGE: Final = 5
 
 
 def run(asked: Settings) -> int:
@@ -28,8 +26,10 @@ def run(asked: Settings) -> int:
     except RefusedError as error:
         return _refused(error, asked)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
+        if asked.output_format == "github":
+            printing.print_lines([github.error(asked.name, "failed", " ".join(str(error).split()))])
         return printing.failed(error, as_json=asked.as_json, debug=asked.debug)
-    return WOULD_CHANGE if asked.exit_code and report.changed else 0
+    return printing.WOULD_CHANGE if asked.exit_code and report.changed else 0
 
 
 def _described(asked: Settings) -> int:
@@ -88,6 +88,8 @@ def _refused(error: RefusedError, asked: Settings) -> int:
     if asked.as_json:
         refusals = [refusal._asdict() for refusal in error.refusals]
         printing.print_json("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
+    if asked.output_format == "github":
+        printing.print_lines(github.of_refusals(asked.name, (refusal._asdict() for refusal in error.refusals)))
     count = len(error.refusals)
     nodes = f"{count} node{'s' if count > 1 else ''} cannot be moved"
     printing.print_error(f"{asked.name}: {error if asked.quiet else nodes}; nothing was written")

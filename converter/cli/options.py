@@ -51,6 +51,13 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         Option(["--check"], is_flag=True, help="plan only, write nothing"),
         Option(["--exit-code"], is_flag=True, help="with --check: 5 if it would change"),
     ),
+    "Many models": (
+        Option(["--files-from"], type=_PATH, metavar="FILE", help="names of models, a line each; - for stdin"),
+        Option(["-j", "--workers"], type=int, metavar="N", help="processes [as many as cores]"),
+        Option(["--timeout"], type=float, metavar="S", help="seconds for a model"),
+        Option(["--redo"], is_flag=True, help="also what is up to date"),
+        Option(["--dask"], metavar="ADDRESS", help="on a cluster: tcp://scheduler:8786"),
+    ),
     "Output": (
         Option(["-o", "--output"], type=_PATH, metavar="PATH", help="file or folder, - for stdout"),
         Option(["--in-place"], is_flag=True, help="replace MODEL itself"),
@@ -111,6 +118,13 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         Option(["--coverage"], is_flag=True, help="what is decided, for every operator"),
     ),
     "Other": (
+        Option(
+            ["--output-format"],
+            type=click.Choice(["text", "json", "github"]),
+            default="text",
+            metavar="HOW",
+            help="text, json, or github's annotations",
+        ),
         Option(["--json", "as_json"], is_flag=True, help="report as JSON on stdout"),
         Option(["-q", "--quiet"], is_flag=True, help="errors only"),
         Option(["-v", "--verbose"], is_flag=True, help="each rewrite and node name"),

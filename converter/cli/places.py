@@ -68,15 +68,11 @@ def is_pipe(path: str) -> bool:
 
 
 def protect(path: str, *, force: bool, no_clobber: bool) -> None:
-    """Raises UsageError if a file is there that must not be replaced: only an ONNX model may be, unless forced."""
-    from onnx_convert.storage.source import is_model
+    """Raises UsageError if a file is there that must not be replaced."""
+    from onnx_convert.storage.replacing import check_replaceable
 
-    if path == STREAM or force or not Path(path).is_file():
-        return
-    if no_clobber:
-        raise UsageError(f"{path}: exists already, and --no-clobber replaces nothing")
-    if not is_model(path):
-        raise UsageError(f"{path}: exists already and is no ONNX model; -f replaces it")
+    if path != STREAM:
+        check_replaceable(path, force=force, no_clobber=no_clobber)
 
 
 @contextlib.contextmanager

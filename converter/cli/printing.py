@@ -18,12 +18,13 @@ from onnx_convert.cli import streams, tables
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from onnx_convert.reference.model_summary import Description
     from onnx_convert.report import Report
     from onnx_convert.storage.writer import Progress
 
+WOULD_CHANGE: Final = 5  # the exit code of `--check --exit-code`
 PATIENCE: Final = 1.0  # seconds of copying before a progress bar appears
 
 
@@ -37,6 +38,19 @@ def prepare(*streams: IO[str]) -> None:
 def print_json(status: str, told: Report | Description | None = None, **more: Any) -> None:
     """Prints how it ended, a report or a description, and what else there is to tell, as one object of JSON."""
     print_data({"status": status, **(told.to_dict() if told else {}), **more})
+
+
+def print_lines(lines: Iterable[str], *, err: bool = False) -> None:
+    """Prints lines on stdout, or on stderr."""
+    stream = sys.stderr if err else sys.stdout
+    with streams.left_by_its_reader(stream):
+        for line in lines:
+            click.echo(tables.printable(line), file=stream)
+
+
+def json_line(data: Any) -> str:
+    """Returns plain data as one line of JSON."""
+    return json.dumps(data, default=str)
 
 
 def print_data(data: Any) -> None:

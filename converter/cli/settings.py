@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import glob
+import os
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -14,6 +17,8 @@ from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InvalidModelError, UsageError
 
 _PROMISES: Final = ("types", "exact", "allow", "strict", "expand", "keep_functions")
+
+_MANY: Final = ("output", "in_place", "check", "workers", "timeout", "redo", "force")
 
 
 class Stdin(bytes):
@@ -28,23 +33,35 @@ class Settings(SimpleNamespace):
     Raises click.UsageError for what is missing and for options that contradict each other.
     """
 
-    model: Any
+    models: Any
     output: Any
     external_name: Any
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        if self.model is None and self.external_name:  # `--save-external-data MODEL`: the one thing given is the model
-            self.model, self.external_name = self.external_name, ""
-        if self.model is None:
+        if not self.models and self.external_name:  # `--save-external-data MODEL`: the one thing given is the model
+            self.models, self.external_name = (self.external_name,), ""
+        if not self.models and self.files_from is None:
             raise click.UsageError("Missing argument 'MODEL'.")
+        self.as_json |= self.output_format == "json"
+        self.model = self.models[0] if self.models else ""
         self._check()
+        if self.many_models:
+            self._check_many()
+            return
         if self.output in streams.STDOUT_NAMES or (self.output is None and self.model == STREAM):
             self.output = STREAM
         if self.piped and (self.as_json or self.external == "save"):
             raise click.UsageError("--json and --save-external-data need the model in a file: use -o.")
         if self.piped and sys.stdout.isatty():
             raise click.UsageError("The model would go to the terminal: use -o.")
+
+    @property
+    def many_models(self) -> bool:
+        """Whether several models may be meant: by several names, a list of names, a folder, or a pattern."""
+        first = self.model
+        pattern = glob.has_magic(first) and not os.path.lexists(first)
+        return len(self.models) > 1 or self.files_from is not None or pattern or Path(first).is_dir()
 
     @property
     def described(self) -> bool:
@@ -114,6 +131,33 @@ class Settings(SimpleNamespace):
             "overwrite_data": self.overwrite_data,
         }
 
+    def named(self) -> list[str]:
+        """Returns the files, folders and patterns that were named, those of `--files-from` included."""
+        if self.files_from is None:
+            return [*self.models]
+        with click.open_file(self.files_from, encoding="utf-8", errors="surrogateescape") as lines:
+            return [*self.models, *(line.rstrip("\r\n") for line in lines if line.strip())]
+
+    def many(self) -> dict[str, Any]:
+        """Returns the keywords of `convert_many`."""
+        saving = self.saving()
+        del saving["external_name"]
+        own = {name: getattr(self, name) for name in _MANY}
+        return {**self.options(), **saving, **own}
+
+    def _check_many(self) -> None:
+        """Raises for what many models need, and what makes no sense for them."""
+        if self.described:
+            raise click.UsageError("Missing option '--to' or '--for': one model alone can be described.")
+        if (self.output is not None) + self.in_place + self.check != 1:
+            raise click.UsageError("Several models need one of: -o FOLDER, --in-place, --check.")
+        if self.output in (STREAM, *streams.STDOUT_NAMES) or STREAM in self.models:
+            raise click.UsageError("A stream holds one model: several need files.")
+        if self.external_name:
+            raise click.UsageError("--save-external-data=NAME is for one model: without a name, each has its own file.")
+        if self.no_clobber:
+            raise click.UsageError("--no-clobber is for one model: several that are up to date are left as they are.")
+
     def _check(self) -> None:
         """Raises for options that contradict each other."""
         if self.embed and self.external_name is not None:
@@ -127,6 +171,9 @@ class Settings(SimpleNamespace):
             raise click.UsageError("--exit-code needs --check.")
         if self.no_clobber and (self.force or self.in_place):
             raise click.UsageError(f"--no-clobber excludes {'--force' if self.force else '--in-place'}.")
+        for name in ("workers", "timeout", "redo", "dask"):
+            if getattr(self, name) and not self.many_models:
+                raise click.UsageError(f"--{name} is for several models.")
         if self.in_place and (self.output is not None or self.model == STREAM):
             raise click.UsageError("--in-place needs MODEL to be a file, and excludes -o.")
         if self.in_place and self.force:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from onnx_convert.batch.job import Outcome
     from onnx_convert.reference.model_summary import Description
     from onnx_convert.report import Refusal, Report, Step
     from onnx_convert.target.messages import Advice
@@ -74,6 +75,24 @@ def remarks(report: Report, *, verbose: bool = False) -> list[Table]:
     return [Table((), rows)] if rows else []
 
 
+def outcome_line(outcome: Outcome) -> str:
+    """Returns how one model of many ended, in one line."""
+    head = f"{outcome.status:11} {outcome.name}"
+    if not outcome.ok:
+        return f"{head}: {' '.join(outcome.message.split())}"
+    report = outcome.report
+    if report is None or not report["changed"]:
+        return head
+    before, after = report["opsets_before"], report["opsets_after"]
+    moved = [
+        f"{'opset' if domain == 'ai.onnx' else domain} {_change(before.get(domain, 'none'), after.get(domain, 'none'))}"
+        for domain in after
+        if before.get(domain) != after[domain]
+    ]
+    nodes = f"{report['nodes_changed']} of {report['nodes_before']} {plural(report['nodes_before'], 'node')} changed"
+    return "   ".join([head, *moved, nodes])
+
+
 def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Table:
     """Returns every refusal, equal ones as one row with their number and the first few node names (verbose: all of
     them)."""
@@ -87,7 +106,7 @@ def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Tabl
         lines = [
             reason,
             f"remedy: {remedy}" if remedy else "",
-            f"{_plural(len(nodes), 'node')}: {', '.join(_few(nodes, verbose))}",
+            f"{plural(len(nodes), 'node')}: {', '.join(_few(nodes, verbose))}",
         ]
         rows.append((operator, str(len(nodes)), "\n".join(filter(None, lines))))
     return Table(("Refused", "Nodes", "Why"), rows, right=(1,))
@@ -226,7 +245,7 @@ def _changes(report: Report, verbose: bool) -> Table:
         for (operator, became, at), nodes in counts.items()
     ]
     total = report.nodes_changed + report.nodes_kept
-    count = f"{report.nodes_changed} of {total} {_plural(total, 'node')} changed"
+    count = f"{report.nodes_changed} of {total} {plural(total, 'node')} changed"
     kept = f"{report.nodes_kept} {'is as it was' if report.nodes_kept == 1 else 'are as they were'}"
     text = count if not report.nodes_kept else f"{count}, {kept}"
     if not rows:
@@ -258,7 +277,7 @@ def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
         if step.condition:
             names = [f"'{printable(name)}'" for name in report.inexact.get(step, [])]
             where = (
-                ", ".join(_few(names, verbose)) if verbose or len(names) == 1 else f"({count} {_plural(count, 'node')})"
+                ", ".join(_few(names, verbose)) if verbose or len(names) == 1 else f"({count} {plural(count, 'node')})"
             )
             yield (
                 _LABELS.get(step.form, "note:"),
@@ -277,14 +296,14 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
         stamp = f" (stamped {told.stamped[domain]})" if domain in told.stamped else ""
         yield ("opset" if domain == "ai.onnx" else domain), f"{version}{stamp}"
     yield "IR version", str(told.ir_version)
-    subgraphs = f", {told.subgraphs} {_plural(told.subgraphs, 'subgraph')}" if told.subgraphs else ""
+    subgraphs = f", {told.subgraphs} {plural(told.subgraphs, 'subgraph')}" if told.subgraphs else ""
     for label, values in (("inputs", told.inputs), ("outputs", told.outputs)):
         yield label, "\n".join(_few([f"{printable(n)}  {t}" for n, t in values.items()], verbose, of=_VALUES)) or "none"
     yield "nodes", f"{told.nodes}{subgraphs}"
     yield "operators", _counted(told.operators, len(told.operators) if verbose else _MANY)
     if told.functions:
         yield "functions", ", ".join(_few(told.functions, verbose))
-    yield "weights", f"{told.weights} {_plural(told.weights, 'tensor')}, {size_text(told.weight_bytes)}"
+    yield "weights", f"{told.weights} {plural(told.weights, 'tensor')}, {size_text(told.weight_bytes)}"
     if told.data_files:
         files = [
             f"{name} ({', '.join([size_text(size), *_flaw(told.missing_data.get(name, ''))])})"
@@ -356,7 +375,8 @@ def _few(names: Sequence[str], verbose: bool = False, of: int = _FEW) -> list[st
     return [*names] if verbose or len(names) <= of + 1 else [*names[:of], f"and {len(names) - of} more"]
 
 
-def _plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
+    """Returns the noun in the number of the count."""
     return noun if count == 1 else f"{noun}s"
 
 

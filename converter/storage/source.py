@@ -173,6 +173,17 @@ def is_model(path: str | os.PathLike[str]) -> bool:
     return graph in fields and fields <= set(known)
 
 
+def holds_a_model(path: str | os.PathLike[str]) -> bool:
+    """Returns whether a file of any name is an ONNX model: one with opsets and a graph that has outputs."""
+    try:
+        if not is_model(path) or not os.path.getsize(path):
+            return False
+        with closing(open_model(path)) as file:
+            return bool(file.model.graph.output and any(entry.version > 0 for entry in file.model.opset_import))
+    except (InvalidModelError, OSError):
+        return False
+
+
 def check_external(file: ModelFile) -> None:
     """Raises InvalidModelError unless each external tensor's data file exists, is long enough, and is one it may name.
 

@@ -89,6 +89,12 @@ def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
     return target
 
 
+def check_opsets(to: Opsets | None) -> None:
+    """Raises UsageError for opsets that make no sense for any model."""
+    for domain, version in _by_domain(to).items():
+        _version(domain, version)
+
+
 def _registered(domain: str, present: int, wanted: int) -> None:
     """Raises UsageError if a model would have to go to, or come from, a version of a domain for which nobody registered
     anything: what changed there is not known."""

@@ -64,11 +64,11 @@ def big(path: Path, *, external: str = "", value: float = 0.0) -> Path:
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ("m.onnx out.onnx --to 13", "Unexpected out.onnx. The output is given by -o out.onnx."),
+        ("m.onnx out.onnx --to 13", "Unexpected out.onnx: there is no such file. The output is given by -o out.onnx."),
         ("m.onnx 13", "Unexpected 13. The opset is given by --to 13."),
         ("m.onnx onnxruntime@1.14", "Unexpected onnxruntime@1.14. The runtime is given by --for onnxruntime@1.14."),
-        ("m.onnx m.onnx --to 13", "One model at a time. If m.onnx is to be the output: -o m.onnx."),
-        ("m.onnx a.onnx b.onnx --to 13", "One model at a time: a.onnx and b.onnx are too many. A loop of the shell"),
+        ("m.onnx m.onnx --to 13", "Several models need one of: -o FOLDER, --in-place, --check."),
+        ("m.onnx a.onnx b.onnx --to 13", "Unexpected a.onnx: there is no such file. The output is given by -o a.onnx."),
         ("m.onnx --opset 13", "No such option: --opset. The opset is given by --to 13."),
         ("m.onnx --opset=13", "No such option: --opset. The opset is given by --to 13."),
         ("m.onnx --opset", "No such option: --opset. The opset is given by --to N."),

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the models that are meant by files, folders and patterns."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from onnx_convert.errors import UsageError
+from onnx_convert.storage.source import holds_a_model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+SUFFIX = ".onnx"
+
+
+class Found(NamedTuple):
+    """A model's path, and its name: the part of the path below the folder that all models of the call share."""
+
+    path: Path
+    name: str
+
+
+def find(given: Iterable[str | os.PathLike[str]], *, leave_out: Path | None = None) -> list[Found]:
+    """Returns the models that are meant, in the order given, those of a folder sorted; each once.
+
+    A file is taken as it is. Of a folder, all of its tree is looked through: files called `.onnx`, and others whose
+    content is a model; hidden files and folders are passed over, and so is what lies in `leave_out`, where results go.
+    A pattern (`zoo/**/*.onnx`) that is no file's name is matched here, for shells that do not.
+    UsageError for a folder without a model, or a pattern that matches nothing.
+    """
+    excluded = leave_out.resolve() if leave_out is not None else None
+    paths: dict[Path, None] = {}
+    roots = []
+    for item in given:
+        for path in _matching(Path(item)):
+            if path.is_dir():
+                roots.append(path)
+                inside = [*_models(path, excluded)]
+                if not inside:
+                    raise UsageError(f"{path}: there is no ONNX model in this folder")
+                paths.update(dict.fromkeys(inside))
+            else:
+                roots.append(path.parent)
+                paths[path] = None
+    if not paths:
+        raise UsageError("no model was named")
+    shared = os.path.commonpath([_from_root(root) for root in roots])
+    return [Found(path, _from_root(path).relative_to(shared).as_posix()) for path in paths]
+
+
+def _from_root(path: Path) -> Path:
+    """Returns the path from the root, with each `..` resolved as it is written: links keep their own names."""
+    return Path(os.path.normpath(path.absolute()))
+
+
+def _matching(path: Path) -> list[Path]:
+    """Returns the path, or what it matches if there is no such file and it is a pattern."""
+    if path.exists() or not glob.has_magic(str(path)):
+        return [path]
+    matches = sorted(glob.glob(str(path), recursive=True))
+    if not matches:
+        raise UsageError(f"{path}: no file has such a name")
+    return [Path(match) for match in matches]
+
+
+def _models(root: Path, excluded: Path | None) -> Iterator[Path]:
+    for folder, folders, files in os.walk(root):
+        here = Path(folder)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and (here / name).resolve() != excluded
+        )
+        for name in sorted(files):
+            path = here / name
+            if not name.startswith(".") and path.is_file() and (path.suffix == SUFFIX or holds_a_model(path)):
+                yield path

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model of many: what is to be done with it, and how it ended. Both travel between processes and machines."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError
+from onnx_convert.storage.replacing import check_replaceable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from onnx_convert.report import Report
+
+CONVERTED: Final = "converted"
+UNCHANGED: Final = "unchanged"
+CHECKED: Final = "checked"
+UP_TO_DATE: Final = "up to date"
+REFUSED: Final = "refused"
+FAILED: Final = "failed"
+CRASHED: Final = "crashed"
+TIMED_OUT: Final = "timed out"
+STATUSES: Final = (CONVERTED, UNCHANGED, CHECKED, UP_TO_DATE, REFUSED, FAILED, CRASHED, TIMED_OUT)
+"""How a model ends: moved; at its opset already (and copied, unless it is replaced in place); planned only; left alone
+because an earlier run made the result; refused; unreadable or wrong; the process did not survive it; it took too
+long."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model to convert. Paths are absolute, since whoever does it may work in another folder.
+
+    `destination` is None if the model is only to be checked. `conversion` and `saving` are the keywords of
+    `onnx_convert.convert` and of `Conversion.save`.
+    """
+
+    name: str
+    source: str
+    destination: str | None
+    conversion: Mapping[str, Any]
+    saving: Mapping[str, Any] = field(default_factory=dict)
+    force: bool = False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the result replaces the model."""
+        return self.source == self.destination
+
+
+@dataclass
+class Outcome:
+    """How one model ended.
+
+    `status` is one of `STATUSES`, `exit_code` the one that the command line would have ended with for this model alone.
+    `message` is the error or the first refusal in one line, without the model's path, "" if all went well. `report` is
+    the report as plain data, None if there is none; with status "refused" it has the refusals, and under "nearest" and
+    "also" the opsets within reach.
+    """
+
+    name: str
+    source: str
+    destination: str | None = None
+    status: str = CONVERTED
+    exit_code: int = 0
+    message: str = ""
+    seconds: float = 0.0
+    report: dict[str, Any] | None = None
+    files_read: list[str] = field(default_factory=list)
+    files_written: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing stands in the way of the model."""
+        return self.exit_code == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the outcome as plain data, fit for JSON."""
+        return asdict(self)
+
+
+def perform(job: Job) -> Outcome:
+    """Does a job; whatever goes wrong is told by the outcome. This is what an executor is handed."""
+    started = time.perf_counter()
+    outcome = Outcome(job.name, job.source, job.destination)
+    try:
+        report = _check(job) if job.destination is None else _convert(job, outcome)
+        outcome.report = report.to_dict()
+        outcome.status = CHECKED if job.destination is None else CONVERTED if report.changed else UNCHANGED
+    except RefusedError as error:
+        outcome.status, outcome.exit_code, outcome.message = REFUSED, error.exit_code, str(error)
+        outcome.report = {
+            **error.report.to_dict(),
+            "refusals": [refusal._asdict() for refusal in error.refusals],
+            "nearest": error.nearest,
+            "also": error.also,
+        }
+    except Exception as error:  # noqa: BLE001 - one bad model must not end the others
+        outcome.status = FAILED
+        message, outcome.exit_code = told(error)
+        outcome.message = message.removeprefix(f"{job.source}: ")
+    outcome.seconds = time.perf_counter() - started
+    return outcome
+
+
+def told(error: Exception) -> tuple[str, int]:
+    """Returns an error as one line, and the exit code for it."""
+    if isinstance(error, OnnxConvertError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        return (f"{error.filename}: {reason}" if error.filename is not None else reason), InvalidModelError.exit_code
+    return str(InternalError(f"{type(error).__name__}: {error}")), InternalError.exit_code
+
+
+def _check(job: Job) -> Report:
+    from onnx_convert import api
+
+    return api.plan(job.source, **job.conversion)
+
+
+def _convert(job: Job, outcome: Outcome) -> Report:
+    """Converts, writes, and tells the outcome which files took part."""
+    from onnx_convert import api
+
+    destination = Path(job.destination or "")
+    if not job.in_place:
+        check_replaceable(destination, force=job.force)
+    with api.convert(job.source, **job.conversion) as conversion:
+        if conversion.report.changed or not job.in_place:
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            report = conversion.save(destination, **job.saving)
+            outcome.files_read = conversion.source_files
+            outcome.files_written = [str(destination), *report.data_files, *report.shared_data]
+        return conversion.report

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line with many models: what is printed, what contradicts, how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+from texts import model
+
+from onnx_convert.cli import github
+from onnx_convert.cli.main import main
+
+SOFTMAX = "(float[2, 3, 4] x) => (float[2, 3, 4] y) { y = Softmax <axis = 1> (x) }"
+JOIN = "(string[4] x) => (string[4] y) { y = StringConcat (x, x) }"  # there is none below 20
+
+
+@pytest.fixture(autouse=True)
+def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "zoo"
+    (folder / "sub").mkdir(parents=True)
+    onnx.save(model(SOFTMAX, 12), folder / "a.onnx")
+    onnx.save(model(SOFTMAX, 13), folder / "sub" / "猫 1.onnx")
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def run(*words: str, **more: Any) -> Result:
+    return CliRunner().invoke(main, words, **more)
+
+
+def lines(text: str) -> set[str]:
+    return set(text.splitlines())
+
+
+def test_a_folder(zoo: Path) -> None:
+    result = run("zoo", "--to", "13", "-o", "out")
+    assert result.exit_code == 0, result.output
+    assert lines(result.stdout) == {
+        "converted   a.onnx   opset 12 -> 13   1 of 1 node changed",
+        "unchanged   sub/猫 1.onnx",
+        "2 models: 1 converted, 1 unchanged",
+    }
+    assert not result.stderr
+    assert Path("out/sub/猫 1.onnx").exists()
+    again = run("zoo", "--to", "13", "-o", "out")
+    assert lines(again.stdout) == {"up to date  a.onnx", "up to date  sub/猫 1.onnx", "2 models: 2 up to date"}
+    assert "2 models: 1 converted, 1 unchanged" in run("zoo", "--to", "13", "-o", "out", "--redo").stdout
+
+
+def test_what_is_not_well_goes_to_stderr_and_sets_the_exit_code(zoo: Path) -> None:
+    onnx.save(model(JOIN, 20), zoo / "join.onnx")
+    result = run("zoo", "--to", "13", "-o", "out")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("refused     join.onnx: StringConcat ")
+    assert "3 models: 1 converted, 1 unchanged, 1 refused\nrefused nodes: 1 no-form\n" in result.stdout
+    (zoo / "broken.onnx").write_bytes(b"\x08\x07\x3a\xff")
+    result = run("zoo", "--to", "13", "-o", "out", "-q")
+    assert result.exit_code == 4
+    assert not result.stdout and len(result.stderr.splitlines()) == 2
+
+
+def test_names_from_a_list(zoo: Path) -> None:
+    Path("list").write_text("zoo/a.onnx\n\nzoo/sub/猫 1.onnx\r\n", encoding="utf-8")
+    for more in ({}, {"input": Path("list").read_bytes()}):
+        name = "-" if more else "list"
+        result = run("--files-from", name, "--to", "14", "--check", **more)
+        assert "2 models: 2 checked" in result.stdout, result.output
+    missing = run("--files-from", "none", "--to", "14", "--check")
+    assert missing.exit_code == 4 and missing.stderr == "error: none: No such file or directory\n"
+
+
+def test_json_lines(zoo: Path) -> None:
+    onnx.save(model(JOIN, 20), zoo / "join.onnx")
+    result = run("zoo", "--to", "13", "-o", "out", "--json")
+    told = [json.loads(line) for line in result.stdout.splitlines()]
+    assert {outcome["name"]: outcome["status"] for outcome in told[:-1]} == {
+        "a.onnx": "converted", "join.onnx": "refused", "sub/猫 1.onnx": "unchanged",
+    }  # fmt: skip
+    counts = {"converted": 1, "unchanged": 1, "refused": 1}
+    assert told[-1] == {"status": "done", "models": 3, "counts": counts, "codes": {"no-form": 1}}
+
+
+def test_a_gate_for_ci(zoo: Path) -> None:
+    assert run("zoo", "--to", "13", "--check").exit_code == 0
+    assert run("zoo", "--to", "13", "--check", "--exit-code").exit_code == 5
+    assert run("zoo/sub", "--to", "13", "--check", "--exit-code").exit_code == 0
+    onnx.save(model(JOIN, 20), zoo / "join.onnx")
+    assert run("zoo", "--for", "onnxruntime@1.14", "--check", "--exit-code").exit_code == 1
+
+
+@pytest.mark.parametrize("words", [["zoo"], ["zoo/join.onnx"], ["zoo/join.onnx", "zoo/a.onnx"]])
+def test_annotations_of_github(zoo: Path, words: list[str]) -> None:
+    onnx.save(model(JOIN, 20), zoo / "join.onnx")
+    result = run(*words, "--to", "13", "--check", "--output-format", "github")
+    assert result.exit_code == 1
+    told = [line for line in result.stdout.splitlines() if line.startswith("::")]
+    start = "::error file=zoo/join.onnx,title=onnx-convert%3A no-form::StringConcat y: "
+    assert len(told) == 1 and told[0].startswith(start), result.output
+    (zoo / "join.onnx").write_bytes(b"\x08\x07\x3a\xff")
+    broken = run(*words, "--to", "13", "--check", "--output-format", "github")
+    assert "::error file=zoo/join.onnx,title=onnx-convert%3A failed::" in broken.stdout and broken.exit_code == 4
+
+
+def test_annotations_are_escaped() -> None:
+    assert github.error("a,b:c", "t", "50 %\nx") == "::error file=a%2Cb%3Ac,title=onnx-convert%3A t::50 %25%0Ax"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("zoo", "Missing option '--to' or '--for': one model alone can be described."),
+        ("zoo --to 13", "Several models need one of: -o FOLDER, --in-place, --check."),
+        ("zoo --to 13 -o out --check", "Several models need one of: -o FOLDER, --in-place, --check."),
+        ("zoo --to 13 -o -", "A stream holds one model: several need files."),
+        ("zoo/a.onnx - --to 13 -o out", "Unexpected -: there is no such file. The output is given by -o -."),
+        ("zoo --to 13 -o out --save-external-data=w", "--save-external-data=NAME is for one model"),
+        ("zoo --to 13 -o out --no-clobber", "--no-clobber is for one model"),
+        ("zoo --to 13 -o zoo/a.onnx", "zoo/a.onnx: many models need a folder for the results, and this is a file"),
+        ("zoo --to 99 -o out", "there is no opset 99 of ai.onnx"),
+        ("zoo/a.onnx --to 13 -j 2", "--workers is for several models."),
+        ("zoo/a.onnx --to 13 --redo", "--redo is for several models."),
+        ("zoo --to 13 -o out -j 0", "0 workers do nothing"),
+        ("zoo/a.onnx 13", "Unexpected 13. The opset is given by --to 13."),
+        ("zoo/a.onnx onnxruntime@1.14", "Unexpected onnxruntime@1.14. The runtime is given by --for onnxruntime@1.14."),
+        ("zoo/a.onnx b.onnx --to 13", "Unexpected b.onnx: there is no such file. The output is given by -o b.onnx."),
+    ],
+)
+def test_wrong_usage(line: str, said: str) -> None:
+    result = run(*line.split())
+    assert result.exit_code == 2 and said in result.stderr, result.output
+    assert not Path("out").exists() and len(result.stderr.splitlines()) == 1
+
+
+def test_without_the_extra_dask(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    result = run("zoo", "--to", "13", "-o", "out", "--dask", "tcp://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert result.stderr == "error: --dask needs dask's distributed: pip install 'onnx-convert[dask]'\n"
+
+
+def test_a_bar_on_a_terminal(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stderr = io.StringIO()
+    monkeypatch.setattr(stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdout", stdout := io.StringIO())
+    monkeypatch.setattr(sys, "stderr", stderr)
+    with pytest.raises(SystemExit) as ended:
+        main(["zoo", "--to", "13", "-o", "out"])
+    assert ended.value.code == 0
+    assert "2/2" in stderr.getvalue() and "2 models: 1 converted, 1 unchanged" in stdout.getvalue()

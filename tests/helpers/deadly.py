@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opsets that are the end of whoever looks at them, as a native crash or a hang would be."""
+
+from __future__ import annotations
+
+import os
+import time
+
+
+class Dies:
+    """An opset at the sight of which the process dies."""
+
+    def __index__(self) -> int:  # noqa: PLE0305 - it does not come to that
+        os._exit(11)
+
+
+class Hangs:
+    """An opset that takes for ever."""
+
+    def __index__(self) -> int:
+        time.sleep(600)
+        return 13
+
+
+class Unpicklable:
+    """What kills the process that receives it, before it can say that it has."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os._exit, (11,)
