@@ -75,7 +75,9 @@ def test_there_are_commands() -> None:
 
 @pytest.mark.parametrize("command", commands())
 def test_every_command_runs(command: str) -> None:
-    onnx.save(model("(float[2] x) => (float[2] y) { y = Relu (x) }", 15, ai_onnx_ml=2), "MODEL")
+    Path("zoo").mkdir()
+    for name in ("MODEL", "zoo/a.onnx"):
+        onnx.save(model("(float[2] x) => (float[2] y) { y = Relu (x) }", 15, ai_onnx_ml=2), name)
     line = shlex.split(command.replace("FOLDER/", "folder/"))[1:]
     code, text, errors = run(*line)
     assert code == (5 if "--exit-code" in line else 0), errors

@@ -102,7 +102,7 @@ def test_only_options_that_exist_are_thought_of() -> None:
 def test_what_was_typed_is_known_by_its_longest_name() -> None:
     with main.make_context("onnx-convert", ["m.onnx", "-q", "--types", "refuse"]) as context:
         assert isinstance(context, click.Context)
-        assert effects.given(context) == {"model": "model", "types": "--types", "quiet": "--quiet"}
+        assert effects.given(context) == {"models": "models", "types": "--types", "quiet": "--quiet"}
 
 
 # ---- a runtime without a version
