@@ -40,43 +40,81 @@ class Changes(NamedTuple):
 
 def changes_of(source: SourceModel, plan: Plan) -> Changes:
     """Returns what a plan changes of its source."""
-    kinds: dict[Kind, dict[str, str]] = {}  # by kind: the name of each node, by its first output
-    steps: Counter[Step] = Counter()
-    inexact: dict[Step, list[str]] = {}
-    outcomes: dict[int, tuple[str, ...] | None] = {}
+    account = _Account()
     own = source.index.names
     gone = {output for node in plan.removed for output in node.output if output in own}
     for rewrite in plan.rewrites:
         value = next(filter(None, rewrite.outputs), "")
-        if value not in own:
-            continue  # a node that an adapter wrote into a subgraph
-        became = _outcome(rewrite, outcomes)
-        for step in dict.fromkeys(rewrite.steps):
-            if step.form != EXACT:
-                inexact.setdefault(step, []).append(rewrite.node)
-        if became is None or value in gone:
-            steps.update(step for step in rewrite.steps if step.form != EXACT)
-            continue
-        steps.update(rewrite.steps)
-        node = rewrite.source
-        domain = opsets.canonical_domain(node.domain)
-        crossed = dict.fromkeys(
-            step.boundary
-            for step in rewrite.steps
-            if step.boundary and step.operator == node.op_type and step.domain == opsets.shown(domain)
-        )
-        kind = (node.op_type, opsets.shown(domain), became, tuple(crossed))
-        kinds.setdefault(kind, {})[value] = rewrite.node
+        if value in own:  # an adapter writes nodes into subgraphs, too
+            account.take(rewrite, value, is_gone=value in gone)
     for nodes, outcome in ((plan.folded, ("initializer",)), (plan.removed, ())):
         for node in nodes:
             value = next(filter(None, node.output), "")
             if value in own and (not outcome or value not in gone):
-                domain = opsets.shown(opsets.canonical_domain(node.domain))
-                kinds.setdefault((node.op_type, domain, outcome, ()), {})[value] = name_of(node)
-    changed = sum(map(len, kinds.values()))
+                account.names_of(node, outcome)[value] = name_of(node)
+    changed = sum(map(len, account.names.values()))
     total = source.index.nodes - _inlined(source, plan)
-    changes = [Change(*kind, tuple(names.values())) for kind, names in kinds.items()]
-    return Changes(changes, steps, inexact, changed, max(total - changed, 0))
+    changes = [Change(*kind, tuple(names.values())) for kind, names in account.names.items()]
+    return Changes(changes, Counter(account.steps), account.inexact, changed, max(total - changed, 0))
+
+
+class _Story(NamedTuple):
+    """What is told alike of a rewrite and its replays: where the nodes that were changed are listed (None if these come
+    out equal), and the steps that are not exact, each once."""
+
+    names: dict[str, str] | None
+    inexact: tuple[Step, ...]
+
+
+class _Account:
+    """The kinds of changes so far, each with the name of each node, by its first output; the steps that were taken; the
+    nodes of those that are not exact."""
+
+    def __init__(self) -> None:
+        self.names: dict[Kind, dict[str, str]] = {}
+        self.steps: list[Step] = []  # each as often as it was taken
+        self.inexact: dict[Step, list[str]] = {}
+        self._stories: dict[int, _Story] = {}
+
+    def take(self, rewrite: Rewrite, value: str, *, is_gone: bool) -> None:
+        """Adds a rewrite of the node that made a value, which may be gone since."""
+        story = self._story(rewrite)
+        for step in story.inexact:
+            self.inexact.setdefault(step, []).append(rewrite.node)
+        if story.names is None or is_gone:
+            self.steps += (step for step in rewrite.steps if step.form != EXACT)
+        else:
+            self.steps += rewrite.steps
+            story.names[value] = rewrite.node
+
+    def names_of(self, node: NodeProto, became: tuple[str, ...], boundaries: tuple[int, ...] = ()) -> dict[str, str]:
+        """Returns the list for nodes that became the same as this one."""
+        kind = node.op_type, opsets.shown(opsets.canonical_domain(node.domain)), became, boundaries
+        return self.names.setdefault(kind, {})
+
+    def _story(self, rewrite: Rewrite) -> _Story:
+        """Returns what is to be told of a rewrite.
+
+        Replays of one rewrite share their tuple of steps, and what they write differs in names only: they are known by
+        its identity, so that thousands of serialised nodes need not be parsed.
+        """
+        steps = rewrite.steps
+        if not isinstance(steps, tuple) or not steps:
+            return self._told(rewrite)
+        story = self._stories.get(id(steps))
+        if story is None:
+            story = self._stories[id(steps)] = self._told(rewrite)
+        return story
+
+    def _told(self, rewrite: Rewrite) -> _Story:
+        steps, node = rewrite.steps, rewrite.source
+        inexact = tuple(dict.fromkeys(step for step in steps if step.form != EXACT))
+        became = _outcome(node, rewrite.nodes)
+        if became is None:
+            return _Story(None, inexact)
+        operator = node.op_type, opsets.shown(opsets.canonical_domain(node.domain))
+        crossed = (step.boundary for step in steps if step.boundary and (step.operator, step.domain) == operator)
+        return _Story(self.names_of(node, became, tuple(dict.fromkeys(crossed))), inexact)
 
 
 def _inlined(source: SourceModel, plan: Plan) -> int:
@@ -85,21 +123,8 @@ def _inlined(source: SourceModel, plan: Plan) -> int:
     return sum(sum(1 for _ in every_node(f)) for f in source.proto.functions if function_key(f) in removed)
 
 
-def _outcome(rewrite: Rewrite, outcomes: dict[int, tuple[str, ...] | None]) -> tuple[str, ...] | None:
-    """Returns the operators of the new nodes; None if there is one, equal to the source's.
-
-    Replays of one rewrite share their tuple of steps, and what they write differs in names only: `outcomes` remembers
-    it by identity, so that thousands of serialised nodes need not be parsed.
-    """
-    steps = rewrite.steps
-    if not isinstance(steps, tuple) or not steps:
-        return _compared(rewrite.source, rewrite.nodes)
-    if id(steps) not in outcomes:
-        outcomes[id(steps)] = _compared(rewrite.source, rewrite.nodes)
-    return outcomes[id(steps)]
-
-
-def _compared(source: NodeProto, new: Sequence[NodeProto]) -> tuple[str, ...] | None:
+def _outcome(source: NodeProto, new: Sequence[NodeProto]) -> tuple[str, ...] | None:
+    """Returns the operators of the new nodes; None if there is one, equal to the source's."""
     if len(new) == 1 and _shallow(new[0]) == _shallow(source):
         return None
     return tuple(_names(new, source.op_type))

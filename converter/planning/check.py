@@ -27,7 +27,7 @@ from onnx_convert.planning.plan import Findings
 from onnx_convert.spec.types import contradicts, is_vaguer, nameless
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from onnx_convert.analysis.view import View
@@ -165,7 +165,8 @@ class _Checking:
         """Adds what has to be stated because inference finds less of it in the result than it found in the source."""
         graph, plain = settled.graph, settled.raw if settled.raw is not None else settled.graph
         patch, rewrites = self.plan.patch.graph, self.plan.rewrites
-        for name, by, before, found in _changed(graph, rewrites, known):
+        changed = _changed(graph, rewrites, known)
+        for name, by, before, found in changed:
             if name in self._stale or not contradicts(found, before):
                 continue
             if contradicts(found, self.type_of_source(name)):
@@ -175,7 +176,9 @@ class _Checking:
         true = Facts(lambda: graph)
         value_info: list[ValueInfoProto] = []
         refined: list[ValueInfoProto] = []
-        for name, by, before, found in _changed(plain, rewrites, known):  # where onnx, too, shall know what was known
+        if plain is not graph:  # onnx, too, shall know what was known
+            changed = _changed(plain, rewrites, known)
+        for name, by, before, found in changed:
             gone = name in self._stale or contradicts(found, before) or contradicts(true.type_of(name), before)
             if not gone and is_vaguer(found, before) and by.makes(name):
                 (refined if name in outputs else value_info).append(ValueInfoProto(name=name, type=nameless(before)))
@@ -189,9 +192,9 @@ class _Checking:
 
 def _changed(
     inferred: GraphProto, rewrites: Sequence[Rewrite], known: Mapping[str, bytes]
-) -> Iterator[tuple[str, Rewrite, TypeProto, TypeProto | None]]:
-    """Yields the outputs of rewritten nodes of which inference now finds something else, in the order of the nodes: who
-    rewrote the node, what was known, and what is found."""
+) -> list[tuple[str, Rewrite, TypeProto, TypeProto | None]]:
+    """Returns the outputs of rewritten nodes of which inference now finds something else, in the order of the nodes:
+    who rewrote the node, what was known, and what is found."""
     different: dict[str, TypeProto | None] = dict.fromkeys(known)
     for value in chain(inferred.value_info, inferred.output):  # what is found of an output counts
         before = known.get(value.name)
@@ -201,9 +204,9 @@ def _changed(
             different[value.name] = value.type
         else:
             different.pop(value.name, None)
-    authors = {name: rewrite for rewrite in rewrites for name in rewrite.outputs if name in different}
-    for name, found in different.items():
-        yield name, authors[name], TypeProto.FromString(known[name]), found
+    outputs = ((name, rewrite) for rewrite in rewrites for name in rewrite.outputs) if different else ()
+    authors = {name: rewrite for name, rewrite in outputs if name in different}
+    return [(name, authors[name], TypeProto.FromString(known[name]), found) for name, found in different.items()]
 
 
 def find(seen: View) -> tuple[list[str], GraphProto | None]:

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     Key = tuple[int, tuple[int, ...], bytes | tuple[Any, ...]]
 
 
+def key_of(array: Array) -> Key:
+    """Returns what tells a constant from others: its dtype, shape and elements."""
+    return (array.dtype.num, array.shape, elements_to_compare(array))
+
+
 class Constants:
     """New constants of a graph. With an `outer` it is a draft, which knows those of `outer` too and adds its own to
     them when it is committed."""
@@ -35,7 +40,7 @@ class Constants:
 
     def share(self, array: Array, hint: str) -> str:
         """Returns the name of a constant with these elements; makes one, named after the hint, if there is none."""
-        key = (array.dtype.num, array.shape, elements_to_compare(array))
+        key = key_of(array)
         name = self.find(key)
         if name is None:
             name = self._names.fresh(hint)
@@ -44,7 +49,7 @@ class Constants:
         return name
 
     def find(self, key: Key) -> str | None:
-        """Returns the name of a shared constant by its dtype, shape and elements, None if there is none."""
+        """Returns the name of a shared constant by its `key_of`, None if there is none."""
         name = self._by_content.get(key)
         return self._outer.find(key) if name is None and self._outer is not None else name
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from onnx_convert.model.node_template import NodeTemplate, holds_graph
 from onnx_convert.rewrite import recorder
+from onnx_convert.rewrite.constants import key_of
 from onnx_convert.spec.types import type_str
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from onnx_convert.model.node_list import NewNodes
     from onnx_convert.model.node_template import Kind, NodeParts
     from onnx_convert.report import Step
+    from onnx_convert.rewrite.constants import Key
     from onnx_convert.rewrite.draft import Draft
     from onnx_convert.rewrite.recorder import Question, Recorder
     from onnx_convert.rewrite.scope import Scope
@@ -39,7 +41,7 @@ class _Replay(NamedTuple):
 
     answers: tuple[tuple[Question, int, Any], ...]
     template: NodeTemplate  # whose names are the constants, the new values, the new nodes
-    constants: tuple[tuple[Array, str], ...]
+    constants: tuple[tuple[Key, Array, str], ...]
     used: tuple[int, ...]  # the constants that the new nodes use
     endings: tuple[str, ...]  # first those of values, then those of nodes
     values: int
@@ -112,7 +114,7 @@ class Replays:
         replay = _Replay(
             answers=tuple(_answers(recorder, own)),
             template=NodeTemplate(nodes, bearer, [*own, *constants, *fresh, *fresh_nodes]),
-            constants=tuple((array, hint.removeprefix(base)) for array, hint in constants.values()),
+            constants=tuple((key_of(array), array, hint.removeprefix(base)) for array, hint in constants.values()),
             used=tuple(place for place, name in enumerate(constants) if name in named),
             endings=tuple(name.removeprefix(base) for name in (*fresh, *fresh_nodes)),
             values=len(fresh),
@@ -146,7 +148,8 @@ def _tells(kind: TypeProto | None, text: str) -> bool:
 
 def _write(replay: _Replay, subject: NodeParts, scope: Scope) -> Followed:
     base, names = subject.base, subject.names
-    constants = [scope.constants.share(array, base + ending) for array, ending in replay.constants]
+    shared = scope.constants
+    constants = [shared.find(key) or shared.share(array, base + ending) for key, array, ending in replay.constants]
     fresh = scope.session.names.all_fresh([base + ending for ending in replay.endings])
     nodes = replay.template.fill(subject, [*constants, *fresh])
     if replay.stale_value_info:

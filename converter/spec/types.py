@@ -83,7 +83,7 @@ def has_shape(known: TypeProto | None) -> bool:
     """Returns whether all that can be known in outline is: the rank of a tensor."""
     if known is None:
         return False
-    return bool(known.WhichOneof("value") != "tensor_type" or known.tensor_type.HasField("shape"))
+    return bool(known.tensor_type.HasField("shape") or known.WhichOneof("value") != "tensor_type")
 
 
 def is_complete(known: TypeProto | None) -> bool:
