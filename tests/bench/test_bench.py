@@ -38,3 +38,16 @@ def test_smoke(tmp_path: Path) -> None:
     assert all(row["value"] > 0 for row in rows if row["unit"] == "x")
     assert {row["verdict"] for row in rows} <= {"ok", "over"}
     assert len(done.stdout.splitlines()) == len(rows) + 1
+
+
+@LINUX
+@pytest.mark.thorough
+def test_many_models(tmp_path: Path) -> None:
+    many = Path(__file__).with_name("many.py")
+    sizes = ["--models", "4", "--big", "2", "--megabytes", "2", "--rounds", "4"]
+    command = [sys.executable, str(many), *sizes, "--json", str(tmp_path / "rows.json")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert len(rows) == 5 and all(row["value"] > 0 for row in rows)
+    assert len(done.stdout.splitlines()) == len(rows) + 1

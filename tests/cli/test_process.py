@@ -94,3 +94,16 @@ def test_a_reader_that_leaves_is_no_failure(tmp_path: Path, line: str) -> None:
 def test_an_empty_file_name_is_a_usage_error(line: str) -> None:
     done = process(*line.split(" "))
     assert (done.returncode, done.stderr) == (2, b"error: A file name is empty. (try --help)\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_options(shell: str) -> None:
+    """What a shell asks when somebody has typed `onnx-convert --ov` and presses the tabulator."""
+    script = {**os.environ, "_ONNX_CONVERT_COMPLETE": f"{shell}_source"}
+    command = [Path(sys.executable).with_name("onnx-convert")]
+    text = subprocess.run(command, capture_output=True, text=True, env=script, timeout=60, check=True).stdout
+    assert "_ONNX_CONVERT_COMPLETE" in text and f"{shell}_complete" in text
+    asked = {**script, "_ONNX_CONVERT_COMPLETE": f"{shell}_complete", "COMP_WORDS": "onnx-convert --ov"}
+    asked["COMP_CWORD"] = "--ov" if shell == "fish" else "1"
+    told = subprocess.run(command, capture_output=True, text=True, env=asked, timeout=60, check=True).stdout
+    assert "--overwrite-data" in told
