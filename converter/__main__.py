@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m onnx_convert` is the command line."""
+"""`python -m onnx_convert`, like the script `onnx-convert`, is the command line in a process of its own."""
 
-from onnx_convert.cli.main import main
+from onnx_convert.cli import collector
 
-main(prog_name="onnx-convert")
+
+def run() -> None:
+    """Runs the command line to the end of the process."""
+    collector.rest()
+    from onnx_convert.cli.main import main
+
+    main(prog_name="onnx-convert", obj=collector.resume)
+
+
+if __name__ == "__main__":
+    run()

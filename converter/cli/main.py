@@ -26,7 +26,7 @@ from onnx_convert.cli.settings import Settings
         click.Argument(["models"], metavar="MODEL...", nargs=-1, type=click.Path(readable=False)),
         *(option for group in GROUPS.values() for option in group),
     ],
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "obj": lambda: None},
     options_metavar="[OPTIONS]",
     epilog="Exit codes: 0 done, 1 refused, 2 usage, 4 unreadable, 5 would change.",
 )
@@ -35,8 +35,9 @@ def main(**given: Any) -> int:
     Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.
     ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.
     """
+    context = click.get_current_context()  # whose object is called when all that is heavy has been imported
     printing.prepare(sys.stdout, sys.stderr)
-    effects.check(effects.given(click.get_current_context()), given)
+    effects.check(effects.given(context), given)
     as_json, debug = given["as_json"], given["debug"]
     if given["list_runtimes"] is not None:
         return knowledge.list_runtimes(given["list_runtimes"], as_json=as_json, debug=debug)
@@ -44,5 +45,8 @@ def main(**given: Any) -> int:
         return knowledge.read_message(given["message"], as_json=as_json, debug=debug)
     if given["explain"] is not None or given["coverage"]:
         return knowledge.tell_operators(given["explain"], as_json=as_json, debug=debug)
-    asked = Settings(**given)
-    return many_models.run(asked) if asked.many_models else one_model.run(asked)
+    asked, imported = Settings(**given), context.obj
+    if asked.many_models:
+        imported()
+        return many_models.run(asked)
+    return one_model.run(asked, imported)

@@ -11,14 +11,20 @@ from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import RefusedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from onnx_convert.cli.settings import Settings
     from onnx_convert.conversion import Conversion
     from onnx_convert.report import Report
 
 
-def run(asked: Settings) -> int:
-    """Does what was asked for with one model; returns the exit code."""
+def run(asked: Settings, imported: Callable[[], None]) -> int:
+    """Does what was asked for with one model; returns the exit code. Calls `imported` when all that is heavy has
+    been."""
     try:
+        import onnx_convert.api  # noqa: F401 - and with it all that is heavy
+
+        imported()
         if asked.described:
             return _described(asked)
         report = _checked(asked) if asked.check else _converted(asked)

@@ -9,7 +9,6 @@ import json
 import os
 import sys
 import time
-import traceback
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
@@ -80,6 +79,8 @@ def print_error(text: str) -> None:
 def failed(error: Exception, *, as_json: bool, debug: bool) -> int:
     """Prints an error as one line; returns the exit code."""
     if debug:
+        import traceback
+
         traceback.print_exception(error)
     if isinstance(error, OSError):
         text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror or str(error)

@@ -42,6 +42,34 @@ def test_answers_without_a_model_import_nothing_heavy(line: str) -> None:
     assert done.returncode == (2 if "--to" in line else 0)
 
 
+def test_the_collector_rests_while_a_process_of_our_own_imports(tmp_path: Path) -> None:
+    """It works again before anything is converted, and has nothing to find in what was imported."""
+    script = (
+        "import gc, sys\n"
+        "from onnx_convert import __main__\n"
+        "try: __main__.run()\n"
+        "finally: print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
+    )
+    relu(tmp_path / "model.onnx", 13)
+    line = [sys.executable, "-c", script, "model.onnx", "--to", "14", "-q"]
+    done = subprocess.run(line, capture_output=True, check=True, cwd=tmp_path)
+    assert done.stdout.split() == [b"True", b"True"]
+
+
+def test_the_collector_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    path = relu(tmp_path / "model.onnx", 13)
+    for enabled in (True, False):
+        script = (
+            f"import gc, sys; gc.{'enable' if enabled else 'disable'}()\n"
+            "import onnx_convert; from onnx_convert.cli.main import main\n"
+            "onnx_convert.convert(sys.argv[1], to=14)\n"
+            "try: main([*sys.argv[1:], '--to', '14', '--check', '-q'])\n"
+            "finally: print(gc.isenabled(), gc.get_freeze_count())"
+        )
+        done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, check=True)
+        assert done.stdout.decode().split() == [str(enabled), "0"]
+
+
 def test_a_process_converts_a_file(tmp_path: Path) -> None:
     done = process(str(relu(tmp_path / "model.onnx", 13)), "--to", "14", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
