@@ -7,7 +7,8 @@ one door to what it may ask and write, and what families share in `lib`; nothing
 """
 
 from functools import lru_cache
-from importlib import import_module, resources
+from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 from onnx_convert.rewrite import registry
@@ -18,11 +19,11 @@ TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "im
 @lru_cache(maxsize=1)
 def _families() -> dict[str, bytes]:
     """Returns the text of every family, by the name of its module."""
+    here = Path(__file__).parent
     return {
-        f"{package}.{file.name[:-3]}": file.read_bytes()
-        for package in (__name__, f"{__name__}.decompose")
-        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name)
-        if file.name.endswith(".py") and not file.name.startswith("_")
+        f"{package}.{file.stem}": file.read_bytes()
+        for package, folder in ((__name__, here), (f"{__name__}.decompose", here / "decompose"))
+        for file in sorted(folder.glob("[!_]*.py"))
     }
 
 

@@ -10,8 +10,6 @@ from onnx_convert.errors import RefusedError
 from onnx_convert.planning.changes import changes_of
 from onnx_convert.planning.check import check
 from onnx_convert.planning.planner import plan
-from onnx_convert.planning.reach import Reach
-from onnx_convert.planning.remedies import with_remedies
 from onnx_convert.report import Report, nodes_text
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
@@ -46,6 +44,9 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
 
 def _refused(source: SourceModel, request: Request, target: Target, outcome: Plan) -> RefusedError:
     """Returns the error for a plan with refusals, which tells what helps and what is within reach."""
+    from onnx_convert.planning.reach import Reach
+    from onnx_convert.planning.remedies import with_remedies
+
     aim = target.opsets[opsets.AI_ONNX]
     outcome = outcome._replace(refusals=with_remedies(source, request, aim, outcome.refusals))
     keeping = _keeping_ml(source, request, target)
