@@ -53,7 +53,7 @@ def undecided(monkeypatch: pytest.MonkeyPatch):
 
     assert registry.decision("Softmax", 13, UP) is not None  # asked for, so that the family is there
     monkeypatch.delitem(registry._decisions, ("", "Softmax", 13, UP))
-    registry.route.cache_clear()
+    registry.first_crossing.cache_clear()
     yield
     monkeypatch.undo()
-    registry.route.cache_clear()
+    registry.first_crossing.cache_clear()

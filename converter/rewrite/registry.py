@@ -107,7 +107,7 @@ def _decide(key: Key, decision: Decision) -> None:
     if not _filling.get():
         _guests.add(key[1])
     _decisions[key] = decision
-    route.cache_clear()
+    first_crossing.cache_clear()
 
 
 def _adapter(operators: tuple[str, ...], at: int, domain: str, direction: Direction) -> Callable[[Function], Function]:
@@ -187,7 +187,7 @@ class Crossing(NamedTuple):
 
 
 @lru_cache(maxsize=None)
-def route(domain: str, operator: str, start: int, stop: int) -> Crossing | None:
+def first_crossing(domain: str, operator: str, start: int, stop: int) -> Crossing | None:
     """Returns the first boundary between two opsets at which a node of this operator cannot stay as it is.
 
     None, and thus one dictionary look-up a node, is the common answer: every boundary on the way is compatible.

@@ -62,7 +62,7 @@ class Routes:
             return Route(may_hold_graphs=True)
         known = opsets.is_known(domain)
         lacks_schema = known and opsets.schema_at(operator, opset, domain) is None
-        crossing = registry.route(domain, operator, opset, stop)
+        crossing = registry.first_crossing(domain, operator, opset, stop)
         signature = signatures.signature_of(operator, stop, domain)
         infers = signature is None or signature.infers
         may_hold_graphs = opsets.may_hold_graphs(operator, domain)

@@ -139,7 +139,7 @@ def test_an_unknown_name_is_a_usage_error(name: str, says: str) -> None:
 def test_an_operator_of_another_domain_is_told_by_its_adapters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_decisions", dict(registry.decisions()))
     registry.compatible("Gate", at=2, domain="com.example", direction="up", because="`alpha` defaults to 1")
-    registry.route.cache_clear()
+    registry.first_crossing.cache_clear()
     assert explain("com.example.Gate").boundaries == (
         Boundary(2, (), (), Way("compatible", text="`alpha` defaults to 1"), Way("undecided")),
     )

@@ -135,7 +135,7 @@ def test_constants_of_a_function(body: str, monkeypatch: pytest.MonkeyPatch) -> 
     function = parser.parse_function(f'<domain: "acme", opset_import: ["": 18]> Own {body}')
     adapter = registry.Adapter("acme", "Own", 2, "down", lambda node, op: op.call(function, node.input(0)))
     monkeypatch.setitem(registry._decisions, ("acme", "Own", 2, "down"), adapter)
-    registry.route.cache_clear()
+    registry.first_crossing.cache_clear()
     source = model("(float[2] x) => (float[?] y) { y = acme.Own(x) }", 18, acme=2)
     result = onnx_convert.convert(source, to={"acme": 1}).model
     (got,) = run(result, {"x": np.array([1, 4], np.float32)})
