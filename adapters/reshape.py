@@ -31,11 +31,11 @@ def shape_to_input(node: Node, op: Emitter) -> Value:
 def shape_to_attribute(node: Node, op: Emitter) -> Value:
     """A constant shape becomes the attribute, and so does one that 0 (copy) and one -1 (the rest) can spell."""
     known = node.input(1).constant
-    shape = known.tolist() if known is not None else _spelled(node)
+    shape = known.tolist() if known is not None else _constant_target(node)
     return op.same(node.input(0), shape=node.constant(1).tolist() if shape is None else shape)
 
 
-def _spelled(node: Node) -> list[int] | None:
+def _constant_target(node: Node) -> list[int] | None:
     """Returns the shape of the output as a constant, where at most one size is neither known nor the input's."""
     target, source = node.output().shape, node.input(0).shape or ()
     if target is None:
@@ -48,8 +48,8 @@ def _spelled(node: Node) -> list[int] | None:
         else -1
         for index, size in enumerate(target)
     ]
-    spelled = all(size != 0 or (shape[index] == 0 and -1 not in shape) for index, size in enumerate(target))
-    return shape if shape.count(-1) <= 1 and spelled else None  # nothing is left to find beside a 0
+    is_right = all(size != 0 or (shape[index] == 0 and -1 not in shape) for index, size in enumerate(target))
+    return shape if shape.count(-1) <= 1 and is_right else None  # nothing is left to find beside a 0
 
 
 @downgrade("Reshape", at=14)
@@ -63,9 +63,9 @@ def zero_from_an_empty_input(node: Node, op: Emitter) -> Value:
     if not node.attr("allowzero") or never_empty(x) or doubtful == [] or _leaves_one_open(node):
         return op.same(drop=gone)
     if sizes is not None and doubtful is not None and len(doubtful) == 1:
-        spelled = [-1 if index in doubtful else size for index, size in enumerate(sizes)]
-        if all(isinstance(size, int) and size for size in spelled):
-            return op.same(x, op.const(spelled), drop=gone)
+        target = [-1 if index in doubtful else size for index, size in enumerate(sizes)]
+        if all(isinstance(size, int) and size for size in target):
+            return op.same(x, op.const(target), drop=gone)
     some = op.Cast(op.Cast(shape, to=BOOL), to=INT64) if known is None else op.const(known != 0)  # 0 for a 0, else 1
     return op.same(op.Tile(op.Reshape(x, _line(op, shape)), some), shape, drop=gone)
 

@@ -56,10 +56,11 @@ def labels_of(node: Node) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     letters = left.replace(",", "").replace("...", "")
     if not arrow:
         right = "..." * ("..." in left) + "".join(sorted(label for label in {*letters} if letters.count(label) == 1))
-    return [_spelled(term, width) for term, width in zip(terms, widths, strict=True)], _spelled(right, max(widths))
+    return [_labels_of(term, width) for term, width in zip(terms, widths, strict=True)], _labels_of(right, max(widths))
 
 
-def _spelled(term: str, width: int) -> tuple[str, ...]:
+def _labels_of(term: str, width: int) -> tuple[str, ...]:
+    """Returns the labels of a term, those of an ellipsis of `width` axes written out."""
     before, dots, after = term.partition("...")
     return (*before, *(str(place - width) for place in range(width if dots else 0)), *after)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def dtypes(graph: GraphProto, imports: dict[str, int], type_of: Callable[[str], TypeProto | None]) -> dict[str, str]:
     """Returns the types ("tensor(float)") of values of a graph whose types are not known, as far as they follow."""
-    unknown = {name for node in graph.node for name in node.output if name and not _spelled(type_of(name))}
+    unknown = {name for node in graph.node for name in node.output if name and not _type_str(type_of(name))}
     if not unknown:
         return {}
     groups = _Groups()
@@ -30,11 +30,11 @@ def dtypes(graph: GraphProto, imports: dict[str, int], type_of: Callable[[str], 
         for names, kind in _bound(node, imports):
             groups.join(names)
             for name in names:
-                groups.learn(name, kind or _spelled(type_of(name)))
+                groups.learn(name, kind or _type_str(type_of(name)))
     return {name: kind for name in unknown if (kind := groups.kind_of(name))}
 
 
-def _spelled(kind: TypeProto | None) -> str:
+def _type_str(kind: TypeProto | None) -> str:
     return type_str(kind) if kind is not None else ""
 
 
@@ -42,14 +42,14 @@ def _bound(node: NodeProto, imports: dict[str, int]) -> Iterator[tuple[list[str]
     """Yields the values of a node that have one type, group by group, and the type where the schema names a single
     one."""
     domain = opsets.canonical_domain(node.domain)
-    rule = signatures.signature_of(node.op_type, imports.get(domain, 0), domain)
-    if rule is None:
+    signature = signatures.signature_of(node.op_type, imports.get(domain, 0), domain)
+    if signature is None:
         return
     groups: dict[str, list[str]] = {}
     only: dict[str, str] = {}
     sides: tuple[tuple[Iterable[str], Callable[[int], signatures.Formal], int], ...] = (
-        (node.input, rule.formal_input, len(rule.inputs)),
-        (node.output, rule.formal_output, len(rule.outputs)),
+        (node.input, signature.formal_input, len(signature.inputs)),
+        (node.output, signature.formal_output, len(signature.outputs)),
     )
     for names, formal_of, count in sides:
         for index, name in enumerate(names):

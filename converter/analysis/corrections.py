@@ -164,13 +164,13 @@ def shapes_of(entry: Entry, call: Call) -> list[Dims]:
 
 def dtype_of(node: NodeProto, index: int, opset: int, type_of: Callable[[str], TypeProto | None]) -> int:
     """Returns the dtype of an output as the schema binds it to an input, 0 if it does not."""
-    rule = signatures.signature_of(node.op_type, opset, opsets.canonical_domain(node.domain))
-    if rule is None:
+    signature = signatures.signature_of(node.op_type, opset, opsets.canonical_domain(node.domain))
+    if signature is None:
         return 0
-    source = rule.source_of(index)
+    source = signature.source_of(index)
     if 0 <= source < len(node.input) and (kind := type_of(node.input[source])) is not None:
         return int(kind.tensor_type.elem_type)
-    formal = rule.formal_output(index)
+    formal = signature.formal_output(index)
     only = type_of_elements(next(iter(formal.types))) if len(formal.types) == 1 else None
     return only.tensor_type.elem_type if only is not None else 0
 
