@@ -176,7 +176,6 @@ def whole() -> bytes:
 
 FILES = {
     "missing": (lambda folder: None, "No such file"),
-    "a folder": (lambda folder: (folder / "model.onnx").mkdir(), ""),
     "empty": (lambda folder: b"", "is empty"),
     "a pointer": (lambda folder: b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
     "text": (lambda folder: b"<html>not found</html>" * 100, "no ONNX model"),
