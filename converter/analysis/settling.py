@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
 
-from onnx_convert.analysis import bindings, corrections, onnx_inference
-from onnx_convert.analysis.facts import Facts
-from onnx_convert.analysis.propagation import Elements, Vector, dims_of
-from onnx_convert.model.graphs import captured, subgraphs
+from onnx_convert.analysis import bindings, corrections
+from onnx_convert.analysis.frames import Frame
+from onnx_convert.analysis.propagation import dims_of
+from onnx_convert.model.graphs import subgraphs
 from onnx_convert.spec import opsets
-from onnx_convert.spec.types import MADE_UP, has_shape, is_vaguer, type_of_elements
+from onnx_convert.spec.types import MADE_UP, has_shape, type_of_elements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -93,98 +93,11 @@ def settle(model: ModelProto, found: GraphProto | None, infer: Callable[[bytes],
     return Settled(found, desk.cut_values, desk.false, raw if raw is not found else None)
 
 
-class _Frame:
-    """A graph of a view, what inference found of it, and the graph around it. `place` is where it is held there: the
-    indices of the node, of the attribute, and of the graph in that."""
-
-    def __init__(self, graph: GraphProto, opset: int, parent: _Frame | None, place: tuple[int, int, int]) -> None:
-        self.graph = graph
-        self.opset = opset
-        self.parent = parent
-        self.place = place
-        self.facts = Facts(lambda: None)
-        self.elements = Elements(self._source, self.type_of, opset)
-        self._sources: dict[str, NodeProto | TensorProto | None] | None = None
-        self._statements: dict[str, ValueInfoProto] = {}
-        self.is_foreign = False  # whether it has nodes of operators that onnx does not know
-        self.is_alone = False  # whether such a node holds it: then nobody infers it
-        self.originals: dict[int, NodeProto] = {}  # of nodes that were cut, by the place
-
-    def look_at(self, found: GraphProto) -> None:
-        """Takes note of what inference found of the main graph; frames around this one come first."""
-        if self.parent is None:
-            self.facts = Facts(lambda: found, len(found.node))
-        else:
-            index, attribute, position = self.place
-            self.facts = self.parent.facts.child(index, attribute, position, len(self.graph.node))
-        outer = self.parent.elements.of if self.parent is not None else _nothing
-        self.elements = Elements(self._source, self.type_of, self.opset, outer)
-
-    def type_of(self, name: str) -> TypeProto | None:
-        """Returns the type of a value that this graph can use."""
-        known = self.facts.type_of(name)
-        return self.parent.type_of(name) if known is None and self.parent is not None else known
-
-    def _source(self, name: str) -> NodeProto | TensorProto | None:
-        if self._sources is None:
-            self._sources = {tensor.name: tensor for tensor in self.graph.initializer}
-            for index, node in enumerate(self.graph.node):
-                self._sources.update(dict.fromkeys(node.output, self.originals.get(index, node)))
-        return self._sources.get(name)
-
-    def state(self, name: str, kind: TypeProto) -> None:
-        """States the type of a value in the view, instead of what was stated before."""
-        value = self._statement(name)
-        if value is None:
-            self.graph.value_info.append(ValueInfoProto(name=name, type=kind))
-            self._statements[name] = self.graph.value_info[-1]
-        else:
-            value.type.CopyFrom(kind)
-
-    def learn(self, name: str, kind: TypeProto) -> bool:
-        """States a type, unless as much is stated already; whether it does."""
-        before = self.stated(name)
-        if before is not None and not is_vaguer(before, kind) and before.WhichOneof("value"):
-            return False
-        self.state(name, kind)
-        return True
-
-    def stated(self, name: str) -> TypeProto | None:
-        """Returns the type that the view states of a value."""
-        value = self._statement(name)
-        return value.type if value is not None else None
-
-    def _statement(self, name: str) -> ValueInfoProto | None:
-        if not self._statements:
-            for values in (self.graph.value_info, self.graph.output):
-                self._statements.update((value.name, value) for value in values)
-        return self._statements.get(name)
-
-
-def _alone(frame: _Frame, model: ModelProto) -> list[ValueInfoProto]:
-    """Returns what inference finds of a graph that stands alone, but for what it captures."""
-    alone = ModelProto(
-        domain=model.domain, ir_version=model.ir_version, opset_import=model.opset_import, graph=frame.graph
-    )
-    for name in sorted(captured(frame.graph)):
-        kind = frame.parent.type_of(name) if frame.parent is not None else None
-        alone.graph.input.append(ValueInfoProto(name=name, type=kind))
-    try:
-        found = onnx_inference.infer(alone.SerializeToString(), check_type=False, strict=False, data_prop=True)
-    except Exception:  # C++ errors come as several unrelated types
-        return []
-    return [value for values in (found.value_info, found.output) for value in values if value.type.WhichOneof("value")]
-
-
-def _nothing(_: str) -> Vector | None:
-    return None
-
-
 @dataclass
 class _Site:
     """A node that is looked at, and its place in the graph."""
 
-    frame: _Frame
+    frame: Frame
     index: int
     node: NodeProto  # as it was
     entry: Entry
@@ -200,7 +113,7 @@ class _Desk:
     def __init__(self, model: ModelProto, found: GraphProto | None) -> None:
         self.model = model
         self.found = found
-        self.frames: list[_Frame] = []
+        self.frames: list[Frame] = []
         self.sites: list[_Site] = []
         self.false: set[str] = set()
         self.cut_values: set[str] = set()
@@ -211,8 +124,8 @@ class _Desk:
         for function in model.functions:
             self._cut_in_function(function.node, function)
 
-    def _walk(self, graph: GraphProto, opset: int, parent: _Frame | None, place: tuple[int, int, int]) -> _Frame:
-        frame = _Frame(graph, opset, parent, place)
+    def _walk(self, graph: GraphProto, opset: int, parent: Frame | None, place: tuple[int, int, int]) -> Frame:
+        frame = Frame(graph, opset, parent, place)
         self.frames.append(frame)
         if self.found is not None:
             frame.look_at(self.found)
@@ -239,7 +152,7 @@ class _Desk:
                     child.is_alone = unknown
         return frame
 
-    def _is_vague(self, frame: _Frame, node: NodeProto) -> bool:
+    def _is_vague(self, frame: Frame, node: NodeProto) -> bool:
         """Returns whether more might be said of a node's outputs than was found, or what is stated of them might be
         false."""
         if self.found is None:
@@ -298,12 +211,12 @@ class _Desk:
             news += [self._look_aside(frame) for frame in self.frames]
         return any(news)
 
-    def _look_aside(self, frame: _Frame) -> bool:
+    def _look_aside(self, frame: Frame) -> bool:
         """States what inference does not look for: dtypes behind operators that it does not know, and the types in
         the graphs that those hold; whether anything is new."""
         changed = False
         if frame.is_alone:
-            for value in _alone(frame, self.model):
+            for value in frame.alone(self.model):
                 changed |= frame.learn(value.name, value.type)
         if frame.is_foreign:
             for name, kind in bindings.dtypes(frame.graph, self.imports, frame.type_of).items():
