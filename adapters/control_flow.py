@@ -150,7 +150,7 @@ def scan_member_by_member(node: Node, op: Emitter) -> Outcome:
     if lengths is not None and any(directions or ()):
         node.refuse(
             "sequences of different lengths are scanned in reverse, and no text says where each begins",
-            "reverse the sequences by ReverseSequence and scan them forwards",
+            "reverse the sequences before the model, and scan them forwards",
         )
     outer = Body(op)
     for i, value in enumerate(body.graph.input):

@@ -30,7 +30,8 @@ class Command(click.Command):
         try:
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if hint := hints.of_option(error.option_name, line):
+            known = {name for parameter in self.params for name in parameter.opts}
+            if hint := hints.of_option(error.option_name, line, known):
                 raise click.UsageError(hint, ctx) from error
             raise
         models = ctx.params["models"]

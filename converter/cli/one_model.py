@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from onnx_convert.cli import github, places, printing, tables
 from onnx_convert.cli.places import STREAM
-from onnx_convert.errors import RefusedError
+from onnx_convert.errors import InvalidModelError, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +31,9 @@ def run(asked: Settings, imported: Callable[[], None]) -> int:
         _tell(report, asked)
     except RefusedError as error:
         return _refused(error, asked)
+    except InvalidModelError as error:
+        hint = places.model_beside(asked.model)
+        return printing.failed(error, as_json=asked.as_json, debug=asked.debug, hint=hint)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
         if asked.output_format == "github":
             printing.print_lines([github.error(asked.name, "failed", " ".join(str(error).split()))])

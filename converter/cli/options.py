@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import click
@@ -13,7 +14,12 @@ def opset(text: str) -> tuple[str, int | str]:
     """Reads `14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
     domain, _, version = text.rpartition(":")
     if version != "latest" and not (version.isdecimal() and int(version) > 0):
-        raise click.BadParameter(f"{text!r} is not an opset; give a number, latest, or DOMAIN:NUMBER.")
+        way = "give a number, latest, or DOMAIN:NUMBER."
+        if re.fullmatch(r"[A-Za-z][\w.-]*(@|==)\w[\w.+-]*", text):
+            way = f"a runtime is given by --for {text}."
+        elif number := re.fullmatch(r"(?:opset|v)[-_ ]?(\d+)|(\d+)[.]0", text, re.IGNORECASE):
+            way = f"write --to {number[1] or number[2]}."
+        raise click.BadParameter(f"{text!r} is not an opset; {way}")
     return domain or "ai.onnx", version if version == "latest" else int(version)
 
 

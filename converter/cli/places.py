@@ -58,6 +58,17 @@ def stamps_of(report: Report, *, ir_version: bool) -> str:
     return ".".join(told)
 
 
+def model_beside(path: str) -> str:
+    """Returns a hint at the model whose weights a file may be, going by its name: `model.onnx_data`, `model.bin`."""
+    file = Path(path)
+    if file.suffix == ".onnx" or not file.is_file():
+        return ""
+    for name in (file.with_suffix(".onnx"), file.with_suffix("")):
+        if name.suffix == ".onnx" and name.is_file():
+            return f"; perhaps it holds the weights of {name}"
+    return ""
+
+
 def is_pipe(path: str) -> bool:
     """Returns whether a pipe is there, or a device: what can be read once, and from its beginning only."""
     try:

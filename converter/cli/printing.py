@@ -76,8 +76,8 @@ def print_error(text: str) -> None:
     click.echo(f"{click.style('error:', fg='red', bold=True)} {line}", err=True, color=False if _no_color() else None)
 
 
-def failed(error: Exception, *, as_json: bool, debug: bool) -> int:
-    """Prints an error as one line; returns the exit code."""
+def failed(error: Exception, *, as_json: bool, debug: bool, hint: str = "") -> int:
+    """Prints an error as one line, with a hint behind it if there is one; returns the exit code."""
     if debug:
         import traceback
 
@@ -88,6 +88,7 @@ def failed(error: Exception, *, as_json: bool, debug: bool) -> int:
     else:
         known = error if isinstance(error, OnnxConvertError) else InternalError(f"{type(error).__name__}: {error}")
         text, code = str(known), known.exit_code
+    text += hint
     print_error(text)
     if as_json:
         with contextlib.suppress(OSError):  # stdout may be what failed

@@ -74,7 +74,10 @@ def opsets_of(imports: OpsetImports, to: Opsets | None) -> Imports:
         if not opsets.is_known(domain):
             broken = plugins.load()
             if not registry.has_domain(domain):
-                raise UsageError("; ".join([f"no adapter is registered for domain {domain!r}", *broken]))
+                stays = (
+                    "ai.onnx.ml is one that is" if domain == "ml" else f"without --to {domain}:... it stays as it is"
+                )
+                raise UsageError("; ".join([f"no adapter is registered for domain {domain!r}: {stays}", *broken]))
         target[domain] = _version(domain, version)
         if not opsets.is_known(domain):
             _registered(domain, imports.everywhere.get(domain, target[domain]), target[domain])

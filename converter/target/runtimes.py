@@ -192,7 +192,11 @@ def find(text: str) -> Runtime:
         raise UsageError(f"{version!r} is no version of {rows[0].name}")
     older = [row for row in rows if _key(row.version) <= key]
     if not older:
-        raise UsageError(f"{rows[0].name} {version} is older than all that is listed, which begins with {rows[0]}")
+        counted = _tables()[rows[0].name].get("counted", "")
+        hint = f" (versions are {counted})" if counted else ""
+        raise UsageError(
+            f"{rows[0].name} {version} is older than all that is listed, which begins with {rows[0]}{hint}"
+        )
     row = max(older, key=lambda row: _key(row.version))
     number = _key(row.version)
     notes: tuple[str, ...] = ()
@@ -279,6 +283,11 @@ def _name(given: str) -> str:
         return names[wanted]
     import difflib
 
+    if given.isdecimal():
+        raise UsageError(f"{given!r} is no runtime: an opset is given by --to {given}")
+    parts = re.fullmatch(r"(.*?)-v?(\d+([.]\d+)*)|(.*?)(\d+([.]\d+)+)", wanted)
+    if parts is not None and (name := names.get(parts[1] or parts[4])):
+        raise UsageError(f"no runtime {given!r} is listed: a version follows an @, {name}@{parts[2] or parts[5]}")
     near = list(dict.fromkeys(names[match] for match in difflib.get_close_matches(wanted, names, n=4, cutoff=0.7)))
     hint = f"did you mean {' or '.join(near)}? " if near else ""
     raise UsageError(

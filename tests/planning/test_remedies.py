@@ -39,7 +39,7 @@ MANUAL = (
     r"^give it an alpha above 0$",
     r"^use mode linear$",
     r"^set sampling_ratio to a number",
-    r"^reverse the sequences by ReverseSequence",
+    r"^reverse the sequences before the model",
     r"^leave the lengths out, or go no lower",
     r"^make the input float",
     r"^make lengths of sequences and places in them constants",
