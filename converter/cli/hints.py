@@ -30,7 +30,7 @@ _SAME: Final = {
     **dict.fromkeys(["--inspect", "--info", "--describe"], "without --to, a model is described"),
     **dict.fromkeys(["-y", "--yes", "--no-input"], "nothing is asked: leave it out"),
     **dict.fromkeys(["-r", "--recursive", "--glob"], "folders and patterns are gone through without: leave it out"),
-    **dict.fromkeys(["--output-format", "--format", "--porcelain"], "the report as data is --json"),
+    **dict.fromkeys(["--format", "--porcelain"], "the report as data is --json"),
     **dict.fromkeys(["--fix", "--write", "--apply"], "--in-place replaces the model itself"),
     **dict.fromkeys(["--ir", "--ir-v", "--onnx-ir-version"], "the IR version is given by --ir-version"),
     **dict.fromkeys(_SIMPLIFIERS.split(), "the opset is all that is changed here: nothing is simplified, cast or cut"),

@@ -31,13 +31,11 @@ def run(asked: Settings, imported: Callable[[], None]) -> int:
         _tell(report, asked)
     except RefusedError as error:
         return _refused(error, asked)
-    except InvalidModelError as error:
-        hint = places.model_beside(asked.model)
-        return printing.failed(error, as_json=asked.as_json, debug=asked.debug, hint=hint)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
         if asked.output_format == "github":
             printing.print_lines([github.error(asked.name, "failed", " ".join(str(error).split()))])
-        return printing.failed(error, as_json=asked.as_json, debug=asked.debug)
+        hint = places.model_beside(asked.model) if isinstance(error, InvalidModelError) else ""
+        return printing.failed(error, as_json=asked.as_json, debug=asked.debug, hint=hint)
     return printing.WOULD_CHANGE if asked.exit_code and report.changed else 0
 
 

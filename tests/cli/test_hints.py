@@ -36,10 +36,10 @@ HINTS = {
     "m.onnx o.onnx --dtype fp16": "No such option: --dtype. The opset is all that is changed",
     "m.onnx --onnxrt": "No such option: --onnxrt. No runtime is run here: what one loads is said by --for.",
     "m.onnx --to 13 --fix": "No such option: --fix. --in-place replaces the model itself.",
-    "m.onnx --to 13 --output-format json": "No such option: --output-format. The report as data is --json.",
+    "m.onnx --to 13 --porcelain": "No such option: --porcelain. The report as data is --json.",
     "m.onnx --to 13 -y": "No such option: -y. Nothing is asked: leave it out.",
     "m.onnx --to 13 -n": "No such option: -n. --check plans and writes nothing.",
-    "m.onnx --to 13 --recursive": "No such option: --recursive. Folders and patterns are gone through without: leave it",
+    "m.onnx --to 13 --recursive": "No such option: --recursive. Folders and patterns are gone through without",
     "m.onnx --to opset13": "Invalid value for '--to': 'opset13' is not an opset; write --to 13.",
     "m.onnx --to 13.0": "Invalid value for '--to': '13.0' is not an opset; write --to 13.",
     "m.onnx --to trt@8.6": "Invalid value for '--to': 'trt@8.6' is not an opset; a runtime is given by --for",
@@ -47,8 +47,8 @@ HINTS = {
     "m.onnx --for 13": "'13' is no runtime: an opset is given by --to 13\n",
     "m.onnx --for triton-22.12": "no runtime 'triton-22.12' is listed: a version follows an @, triton@22.12\n",
     "m.onnx --for tensorrt8.6": "no runtime 'tensorrt8.6' is listed: a version follows an @, tensorrt@8.6\n",
-    "m.onnx --for triton@2.29": "triton 2.29 is older than all that is listed, which begins with triton 19.12 (versions "
-    "are those of the containers, 22.12 for one)\n",
+    "m.onnx --for triton@2.29": "triton 2.29 is older than all that is listed, which begins with triton 19.12 ("
+    "versions are those of the containers, 22.12 for one)\n",
     "m.onnx --for onnxruntime 1.14": "Unexpected 1.14. A version follows an @, as in --for onnxruntime@1.14.",
     "m.onnx --to com.acme:2": "no adapter is registered for domain 'com.acme': without --to com.acme:...",
     "m.onnx --to ml:2": "no adapter is registered for domain 'ml': ai.onnx.ml is one that is\n",
