@@ -42,8 +42,6 @@ def name_for_images(node: Node, op: Emitter) -> Value:
     rank = x.rank or grid.rank or node.rank(0)
     if rank == 4:
         return op.same(mode=_FOR_IMAGES[mode]) if node.has("mode") else op.same()
-    if mode == "cubic":
-        node.refuse(f"the rank is {rank}, and only images (rank 4) were interpolated by cubes", "use mode linear")
     return gather_neighbours(node, op, rank - 2)
 
 
@@ -57,16 +55,19 @@ def gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
     sizes, beside, axis = _sizes(op, x, axes, dtype), axes + 1, axes + 2
     # The grid names the last axis first.
     pixel = _pixel(node, op, op.Gather(cast(op, grid, dtype), op.const(range(axes)[::-1]), axis=axes + 1), sizes)
-    if mode != "cubic":
+    if mode == "nearest":  # of two that are as near the even one, counted where the point lies, is brought back inside
+        pixel = op.Round(pixel)
+    zeros = node.attr("padding_mode") == "zeros"
+    if {"nearest": not zeros, "linear": True, "cubic": zeros}[mode]:
         pixel = _back_inside(node, op, pixel, sizes)
-    first = op.Round(pixel) if mode == "nearest" else op.Floor(pixel)
+    first = pixel if mode == "nearest" else op.Floor(pixel)
     places, steps = op.at(12).Unsqueeze(first, axes=[beside]), _around(_STEPS[mode], axes)
     if mode != "nearest":
         places = op.Add(places, op.const(steps, dtype))
-    if mode == "cubic":  # each element is brought back inside for itself
+    if mode == "cubic" and not zeros:  # each element is brought back inside for itself
         places = _back_inside(node, op, places, sizes)
     image, zero = op.Transpose(x, perm=[0, *range(2, axis), 1]), op.const(0, dtype)
-    frame = int(node.attr("padding_mode") == "zeros")  # outside are zeros, of which one on each side is enough
+    frame = int(zeros)  # outside are zeros, of which one on each side is enough
     if frame:
         image = op.Pad(image, op.const([0, *[1] * axes, 0] * 2))
         places = op.Add(places, op.const(1, dtype))
@@ -76,7 +77,10 @@ def gather_neighbours(node: Node, op: Emitter, axes: int) -> Value:
     if mode == "nearest":
         y = op.at(12).Squeeze(chosen, axes=[beside])
     else:
-        op.equivalent("the interpolation is written out, and may round otherwise")
+        told = "the interpolation is written out, and may round otherwise"
+        if mode == "cubic" and node.attr("padding_mode") == "border":
+            told += "; each element around a point outside is brought back by itself, which no text specifies"
+        op.equivalent(told)
         after = op.at(12).Unsqueeze(op.Sub(pixel, first), axes=[beside])
         weights = _polynomial(op, after, [_around(terms, axes) for terms in _WEIGHTS[mode]], dtype)
         weighed = op.Mul(cast(op, chosen, dtype), op.at(17).ReduceProd(weights, axes=[axis], keepdims=1))
@@ -123,12 +127,13 @@ def _pixel(node: Node, op: Emitter, at: Value, sizes: Value) -> Value:
 
 
 def _back_inside(node: Node, op: Emitter, pixel: Value, sizes: Value) -> Value:
-    """Brings points back to the elements of the input, if the padding says so."""
+    """Brings points back to the elements of the input, if the padding says so; else to where all around is outside,
+    since one that is infinitely far weighs the zeros there by what is no number."""
     dtype, corners, padding = _working_dtype(node), node.attr("align_corners"), node.attr("padding_mode")
-    if padding == "zeros":
-        return pixel
     zero, half, two = (op.const(number, dtype) for number in (0, 0.5, 2))
     last = _last(op, sizes, dtype)
+    if padding == "zeros":
+        return op.Min(op.Max(pixel, op.const(-3, dtype)), _last(op, sizes, dtype, frame=2))
     if padding == "reflection":  # a triangle wave: how far into a period, there and back again
         width = op.Max(last, half) if corners else sizes  # one element reflects to itself
         distance, period = pixel if corners else op.Add(pixel, half), op.Mul(width, two)

@@ -39,9 +39,13 @@ def gather_around_points(node: Node, op: Emitter) -> Value:
 @downgrade("AffineGrid", at=20)
 def transform_axis_by_axis(node: Node, op: Emitter) -> Value:
     """Each column of the matrix times the coordinates of its axis; the sum, and the last column."""
-    op.equivalent("a product of matrices is written out")
     theta, dtype = node.input(0), node.dtype(0)
     axes, numbers = _spatial_axes(node), Numbers(op)
+    written_out, sizes = "a product of matrices is written out", numbers.of(node.input(1), 0)
+    if node.attr("align_corners") and any(sizes[axis + 2].known in (None, 1) for axis in range(axes)):
+        op.equivalent(f"{written_out}; an axis of one element has it at -1, which no text specifies")
+    else:
+        op.equivalent(written_out)
     columns = [op.at(9).Slice(theta, axes=[2], starts=[i], ends=[i + 1]) for i in range(axes + 1)]
     ones = [1] * axes
     rows = [op.Reshape(column, op.const([0, *ones, axes])) for column in columns]

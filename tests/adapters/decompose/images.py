@@ -55,7 +55,7 @@ GRID: list[Row] = [
             sample(f'mode="{mode}"'),
             nodes=nodes,
         )
-        for mode, nodes in (("bilinear", 25), ("bicubic", 29))
+        for mode, nodes in (("bilinear", 27), ("bicubic", 31))
     ),
 ]
 
@@ -227,6 +227,16 @@ def test_a_grid_of_one_element(corners: int, first: float) -> None:
     theta = np.array([[[1, 0, 0], [0, 1, 0]]], np.float32)
     (y,) = run(onnx_convert.convert(model(graph, 20), to=13).model, {"t": theta})
     assert y.ravel().tolist() == [first, first]
+
+
+@pytest.mark.parametrize(
+    ("corners", "sizes", "says"), [(0, "1,1,1,2", False), (1, "1,1,2,2", False), (1, "1,1,1,2", True)]
+)
+def test_where_the_corner_of_one_element_lies_is_told(corners: int, sizes: str, says: bool) -> None:
+    """Nobody specifies it: the reference has it at -1, onnxruntime at 1, torch at 0."""
+    graph = f"(float[1,2,3] t) => (float[1,?,?,2] y) <int64[4] s = {{{sizes}}}> "
+    report = onnx_convert.plan(model(graph + f"{{ y = AffineGrid<align_corners={corners}>(t, s) }}", 20), to=13)
+    assert any("no text specifies" in step.condition for step in report.steps) == says
 
 
 def test_large_grids_have_small_constants() -> None:
