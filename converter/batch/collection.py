@@ -68,7 +68,8 @@ def _matching(path: Path) -> list[Path]:
 
 
 def _models(root: Path, excluded: Path | None) -> Iterator[Path]:
-    for folder, folders, files in os.walk(root):
+    unreadable: list[Path] = []
+    for folder, folders, files in os.walk(root, onerror=lambda error: unreadable.append(Path(error.filename))):
         here = Path(folder)
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and (here / name).resolve() != excluded
@@ -77,3 +78,4 @@ def _models(root: Path, excluded: Path | None) -> Iterator[Path]:
             path = here / name
             if not name.startswith(".") and path.is_file() and (path.suffix == SUFFIX or holds_a_model(path)):
                 yield path
+    yield from unreadable  # as models that fail: whoever asks for a folder wants to know

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from onnx_convert.batch.job import CRASHED, TIMED_OUT, Outcome, perform
 from onnx_convert.errors import InvalidModelError, UsageError
@@ -94,7 +95,8 @@ class Processes(Elsewhere):
         from pebble import ProcessPool
 
         context = multiprocessing.get_context("spawn")  # a fork of a process that has threads may hang
-        pool: Any = ProcessPool(max_workers=min(self._count, len(jobs)), context=context)
+        count = min(self._count, len(jobs))
+        pool: Any = ProcessPool(max_workers=count, context=context, initializer=_clean_up_when_stopped)
         try:
             yield from self._followed(lambda job: pool.schedule(perform, args=(job,), timeout=self._timeout), jobs)
         finally:
@@ -125,6 +127,15 @@ def cluster(address: str) -> Iterator[Executor]:
 def usable_cores() -> int:
     """Returns how many processes this one may keep busy."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _clean_up_when_stopped() -> None:
+    """Makes a worker that is told to stop leave no half-written file behind."""
+
+    def stop(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 def _outcome(future: Future[Outcome], job: Job, limit: str) -> Outcome:

@@ -95,6 +95,19 @@ def test_results_inside_the_folder_are_no_models_of_it(zoo: Path) -> None:
     assert set(converted(zoo, zoo / "out").values()) == {"up to date"}
 
 
+def test_a_folder_that_cannot_be_read_is_named(zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read everything, so the refusal is made up."""
+    scan = os.scandir
+
+    def scandir(path: Any) -> Any:
+        if Path(path).name == "sub":
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert converted(zoo, tmp_path / "out") == {"a.onnx": "converted", "sub": "failed"}
+
+
 def test_a_file_that_is_not_there_is_a_model_that_fails(zoo: Path, tmp_path: Path) -> None:
     assert converted([zoo / "a.onnx", zoo / "none.onnx"], tmp_path / "out") == {
         "a.onnx": "converted",
@@ -278,6 +291,15 @@ def test_processes_that_die_or_hang_do_not_stop_the_rest(zoo: Path) -> None:
     ]  # fmt: skip
     assert outcomes[2].message.startswith("the process that converted it did not survive")
     assert outcomes[3].message == "not done after 20 s"
+
+
+def test_whoever_is_stopped_in_the_middle_leaves_nothing_half_written(zoo: Path, tmp_path: Path) -> None:
+    """The time is over while the weights are copied."""
+    out = tmp_path / "out"
+    out.mkdir()
+    slow = Job("a.onnx", str(zoo / "a.onnx"), str(out / "a.onnx"), {"to": 13}, {"progress": deadly.slowly})
+    (outcome,) = Processes(1, timeout=4.0).outcomes([slow])
+    assert outcome.status == TIMED_OUT and not [*out.iterdir()]
 
 
 def test_a_pool_that_breaks_is_made_anew(zoo: Path) -> None:

@@ -27,3 +27,8 @@ class Unpicklable:
 
     def __reduce__(self) -> tuple[object, ...]:
         return os._exit, (11,)
+
+
+def slowly(done: int, total: int, name: str) -> None:
+    """Takes for ever over the first bytes that are written."""
+    time.sleep(600)
