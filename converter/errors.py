@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One tree of errors. Each carries its facts as fields; the text is made from them.
 
-`exit_code` is what the command line ends with: 1 refused, 2 usage, 3 is kept for verification, 4 unreadable or invalid
-model. `InternalError` is a fault of an adapter, never of the model, and ends with 70 (EX_SOFTWARE).
+`exit_code` is what the command line ends with: 1 refused, 2 usage, 4 unreadable or invalid model; 3, of results that
+differ from their source or cannot be compared, has no error here. `InternalError` is a fault of an adapter, never of
+the model, and ends with 70 (EX_SOFTWARE).
 """
 
 from __future__ import annotations

@@ -103,6 +103,7 @@ class Report:
     refusals: list[Refusal] = field(default_factory=list)
     data_files: list[str] = field(default_factory=list)  # external data written or copied along
     shared_data: list[str] = field(default_factory=list)  # external data left in place and pointed at
+    verified: dict[str, Any] | None = None  # how source and result compare, as `Verification.to_dict`; None: not asked
     touched: bool = False  # whether anything is different besides what the fields above tell, as in a function
     runtime: str = ""  # that has to load the result, if one was named
     source_bytes: int = 0  # of the file, 0 if the model came from memory

@@ -8,6 +8,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner
@@ -62,6 +63,18 @@ def test_the_conversion_for_a_runtime() -> None:
     assert timeless(text) == printed("net.onnx")
 
 
+def test_the_verification() -> None:
+    graph = "(float[N,3,4] x) => (float[N,3,4] y) { y = Softmax <axis = 1> (x) }"
+    onnx.save(model(graph, 13), "net.onnx")
+    code, text, _ = run("net.onnx", "--to", "12", "--verify")
+    assert code == 0
+    assert versionless(printed("Output")) in versionless(text)
+
+
+def versionless(text: str) -> str:
+    return re.sub(r"onnxruntime [\d.]+", "onnxruntime", text)
+
+
 def commands() -> list[str]:
     lines = [line.partition(" #")[0].strip() for block in BLOCKS for line in block.splitlines()]
     return sorted(
@@ -78,6 +91,8 @@ def test_every_command_runs(command: str) -> None:
     Path("zoo").mkdir()
     for name in ("MODEL", "zoo/a.onnx"):
         onnx.save(model("(float[2] x) => (float[2] y) { y = Relu (x) }", 15, ai_onnx_ml=2), name)
+    onnx.save(model("(float[2] x) => (float[2] y) { y = Relu (x) }", 13), "RESULT")
+    np.savez("INPUTS.npz", x=np.ones(2, np.float32))
     line = shlex.split(command.replace("FOLDER/", "folder/"))[1:]
     code, text, errors = run(*line)
     assert code == (5 if "--exit-code" in line else 0), errors

@@ -20,6 +20,7 @@ _ASKED_OF_A_DESCRIPTION: Final = frozenset(
     "given_stamps types exact allow strict expand keep_functions as_json quiet verbose debug".split()
 )
 """What a description depends on: what a rewrite may do decides how far the model can go."""
+_ASKED_OF_A_COMPARISON: Final = frozenset("given_stamps inputs input_shapes as_json quiet verbose debug".split())
 
 
 def given(context: click.Context) -> dict[str, str]:
@@ -38,6 +39,10 @@ def check(named: Mapping[str, str], values: Mapping[str, Any]) -> None:
         raise click.UsageError(f"{named[asked[0]]} and {named[asked[1]]} exclude each other.")
     if asked:
         _check_knowledge(asked[0], named, values)
+    elif "verify_against" in named:
+        for name, option in named.items():
+            if name not in ("models", "verify_against", *_ASKED_OF_A_COMPARISON):
+                raise click.UsageError(f"--verify-against converts nothing: {option} has no effect, leave it out.")
     elif not named.keys() & _TARGETS:
         for name, option in named.items():
             if name not in ("models", *_ASKED_OF_A_DESCRIPTION):

@@ -20,11 +20,11 @@ _OUTPUT: Final = frozenset("--out --outfile --output-file --output-model --outpu
 _INPUT: Final = frozenset("-i -m --input --input-file --input-model --input-model-path --model --model-path".split())
 _COMMANDS: Final = frozenset("check convert describe help info inspect list run show surgeon version upgrade".split())
 _SIMPLIFIERS: Final = (
-    "--overwrite-input-shape --dynamic-input-shape --input-shape --input-shapes --skip-optimization --skip-optimizer "
+    "--overwrite-input-shape --dynamic-input-shape --input-shapes --skip-optimization --skip-optimizer "
     "--skip-fuse-bn --skip-shape-inference --skip-constant-folding --skip-fusion-patterns --no-constant-folding "
     "--no-large-tensor --no-shape-infer --fold-constants --outputs --dtype --fp16 --int8 --model-check"
 )
-_RUNNERS: Final = "--onnxrt --trt --tf --providers --execution-providers --atol --rtol --load-inputs --save-outputs"
+_RUNNERS: Final = "--onnxrt --trt --tf --providers --execution-providers --atol --rtol --save-outputs"
 _SAME: Final = {
     **dict.fromkeys(["-n", "--dry-run", "--dryrun", "--no-act"], "--check plans and writes nothing"),
     **dict.fromkeys(["--inspect", "--info", "--describe"], "without --to, a model is described"),
@@ -34,10 +34,15 @@ _SAME: Final = {
     **dict.fromkeys(["--fix", "--write", "--apply"], "--in-place replaces the model itself"),
     **dict.fromkeys(["--ir", "--ir-v", "--onnx-ir-version"], "the IR version is given by --ir-version"),
     **dict.fromkeys(_SIMPLIFIERS.split(), "the opset is all that is changed here: nothing is simplified, cast or cut"),
-    **dict.fromkeys(_RUNNERS.split(), "no runtime is run here: what one loads is said by --for"),
+    **dict.fromkeys(
+        _RUNNERS.split(),
+        "--verify runs source and result; what a runtime loads is said by --for",
+    ),
     "--overwrite": "-f replaces a file that is no ONNX model; ONNX models are replaced anyway",
     "--force-overwrite": "-f replaces a file that is no ONNX model; ONNX models are replaced anyway",
-    "--verify": "comparing the numbers of source and result is not possible yet; each rewrite says whether it is exact",
+    "--load-inputs": "the inputs of --verify are given by --inputs",
+    "--check-numbers": "--verify compares what source and result compute",
+    "--test-input-shape": "--input-shape x:1,3,224,224 is the shape of an input for --verify",
 }
 
 

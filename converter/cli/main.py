@@ -28,7 +28,7 @@ from onnx_convert.cli.settings import Settings
     ],
     context_settings={"help_option_names": ["-h", "--help"], "obj": lambda: None},
     options_metavar="[OPTIONS]",
-    epilog="Exit codes: 0 done, 1 refused, 2 usage, 4 unreadable, 5 would change.",
+    epilog="Exit codes: 0 done, 1 refused, 2 usage, 3 not the same, 4 unreadable, 5 would change.",
 )
 def main(**given: Any) -> int:
     r"""\b

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from onnx_convert.cli import github, places, printing, tables
+from onnx_convert.cli import github, places, printing, tables, verification
 from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InvalidModelError, RefusedError
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from onnx_convert.cli.settings import Settings
     from onnx_convert.conversion import Conversion
     from onnx_convert.report import Report
+    from onnx_convert.verification.outcome import Verification
 
 
 def run(asked: Settings, imported: Callable[[], None]) -> int:
@@ -25,10 +26,12 @@ def run(asked: Settings, imported: Callable[[], None]) -> int:
         import onnx_convert.api  # noqa: F401 - and with it all that is heavy
 
         imported()
+        if asked.verify_against is not None:
+            return verification.of_files(asked)
         if asked.described:
             return _described(asked)
-        report = _checked(asked) if asked.check else _converted(asked)
-        _tell(report, asked)
+        report, verified = (_checked(asked), None) if asked.check else _converted(asked)
+        _tell(report, verified, asked)
     except RefusedError as error:
         return _refused(error, asked)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
@@ -36,6 +39,8 @@ def run(asked: Settings, imported: Callable[[], None]) -> int:
             printing.print_lines([github.error(asked.name, "failed", " ".join(str(error).split()))])
         hint = places.model_beside(asked.model) if isinstance(error, InvalidModelError) else ""
         return printing.failed(error, as_json=asked.as_json, debug=asked.debug, hint=hint)
+    if verified is not None and (code := verification.code(verified, asked.name, report.destination)):
+        return code
     return printing.WOULD_CHANGE if asked.exit_code and report.changed else 0
 
 
@@ -56,11 +61,13 @@ def _checked(asked: Settings) -> Report:
     return api.plan(asked.source(), asked.target(), **asked.options())
 
 
-def _converted(asked: Settings) -> Report:
-    """Converts and writes, unless nothing changes and no place was named."""
+def _converted(asked: Settings) -> tuple[Report, Verification | None]:
+    """Converts and writes, unless nothing changes and no place was named, and verifies that if it is asked for."""
     from onnx_convert import api
 
-    with api.convert(asked.source(), asked.target(), **asked.options()) as conversion:
+    source, verified = asked.source(), None
+    inputs = verification.prepared(asked, source) if asked.verify else None
+    with api.convert(source, asked.target(), **asked.options()) as conversion:
         report = conversion.report
         if report.changed or asked.output is not None or asked.external != "keep":
             stamps = places.stamps_of(report, ir_version=asked.ir_version is not None)
@@ -68,8 +75,13 @@ def _converted(asked: Settings) -> Report:
             if not asked.in_place:
                 places.protect(path, force=asked.force, no_clobber=asked.no_clobber)
             with places.elsewhere(named=asked.output is not None):
-                _save(conversion, path, asked)
-    return report
+                if inputs is not None:
+                    verified = verification.of_conversion(conversion, source, path, inputs, asked)
+                else:
+                    _save(conversion, path, asked)
+        elif inputs is not None:
+            report.notes.append("nothing was changed, so there is nothing to verify")
+    return report, verified
 
 
 def _save(conversion: Conversion, path: str, asked: Settings) -> None:
@@ -81,13 +93,18 @@ def _save(conversion: Conversion, path: str, asked: Settings) -> None:
         conversion.save(path, progress=progress, **asked.saving())
 
 
-def _tell(report: Report, asked: Settings) -> None:
+def _tell(report: Report, verified: Verification | None, asked: Settings) -> None:
     if asked.as_json:
-        printing.print_json("checked" if asked.check else "converted" if report.changed else "unchanged", report)
+        status = "checked" if asked.check else "converted" if report.changed else "unchanged"
+        printing.print_json(status if verified is None or verified.same else verified.verdict, report)
     elif not asked.quiet:
         parts = tables.report_tables(report, verbose=asked.verbose)
         end = tables.outcome(report, asked.name, checked=asked.check)
-        printing.show([*parts, end], sys.stderr if asked.piped else sys.stdout)
+        numbers = verification.told(verified, verbose=asked.verbose) if verified is not None else []
+        printing.show(
+            [*parts, *numbers, *([end] if verified is None or not verified.kept else [])],
+            sys.stderr if asked.piped else sys.stdout,
+        )
 
 
 def _refused(error: RefusedError, asked: Settings) -> int:

@@ -31,6 +31,15 @@ def stamp(text: str) -> tuple[str, int]:
     return domain or "ai.onnx", int(version)
 
 
+def input_shape(text: str) -> tuple[str, tuple[int, ...]]:
+    """Reads `x:1,3,224,224`, as (name, shape); `x:` is a scalar."""
+    name, colon, sizes = text.rpartition(":")
+    numbers = [size.strip() for size in sizes.split(",")] if sizes.strip() else []
+    if not colon or not name or not all(number.isdecimal() for number in numbers):
+        raise click.BadParameter(f"{text!r} is no shape of an input; x:1,3,224,224 is one.")
+    return name, tuple(map(int, numbers))
+
+
 def _version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     """Prints the version and ends, if it is `wanted`."""
     if wanted:
@@ -90,6 +99,18 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         Option(["--expand"], type=click.Choice(["all"]), metavar="WHAT", help="all: very large replacements as well"),
         Option(["--keep-functions"], is_flag=True, help="refuse instead of inlining functions"),
         Option(["--keep-initializer-inputs"], is_flag=True, help="from IR version 3: they stay inputs"),
+    ),
+    "Verification": (
+        Option(["--verify"], is_flag=True, help="run source and result, compare the numbers"),
+        Option(["--verify-against"], type=_PATH, metavar="RESULT", help="compare MODEL with a file, convert nothing"),
+        Option(["--inputs"], type=_PATH, metavar="PATH", help="an .npz, or a folder of input_0.pb or .npy"),
+        Option(
+            ["--input-shape", "input_shapes"],
+            multiple=True,
+            type=input_shape,
+            metavar="NAME:SHAPE",
+            help="of inputs that are made: x:1,3,224,224",
+        ),
     ),
     "External data": (
         Option(

@@ -51,6 +51,8 @@ class Settings(SimpleNamespace):
             return
         if self.output in streams.STDOUT_NAMES or (self.output is None and self.model == STREAM):
             self.output = STREAM
+        if self.piped and self.verify:
+            raise click.UsageError("--verify needs the result in a file: use -o.")
         if self.piped and (self.as_json or self.external == "save"):
             raise click.UsageError("--json and --save-external-data need the model in a file: use -o.")
         if self.piped and sys.stdout.isatty():
@@ -66,12 +68,13 @@ class Settings(SimpleNamespace):
     @property
     def described(self) -> bool:
         """Whether the model is to be described, and not converted."""
-        return not self.to and not self.runtimes and self.ir_version is None
+        return not self.to and not self.runtimes and self.ir_version is None and self.verify_against is None
 
     @property
     def piped(self) -> bool:
         """Whether the result goes to stdout."""
-        return bool(self.output == STREAM and not self.check and not self.described)
+        converts = not self.check and not self.described and self.verify_against is None
+        return bool(self.output == STREAM and converts)
 
     @property
     def name(self) -> str:
@@ -157,9 +160,25 @@ class Settings(SimpleNamespace):
             raise click.UsageError("--save-external-data=NAME is for one model: without a name, each has its own file.")
         if self.no_clobber:
             raise click.UsageError("--no-clobber is for one model: several that are up to date are left as they are.")
+        if self.verify or self.verify_against is not None:
+            raise click.UsageError("--verify is for one model: a loop of the shell verifies several.")
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Returns the shapes of inputs that are to be made. UsageError if one is named twice."""
+        shapes = dict(self.input_shapes)
+        if len(shapes) < len(self.input_shapes):
+            raise UsageError("--input-shape names an input twice")
+        return shapes
 
     def _check(self) -> None:
         """Raises for options that contradict each other."""
+        if self.inputs is not None and self.input_shapes:
+            raise click.UsageError("--inputs and --input-shape exclude each other: what is given has a shape.")
+        if self.verify_against is None and not self.verify and (self.inputs is not None or self.input_shapes):
+            option = "--inputs" if self.inputs is not None else "--input-shape"
+            raise click.UsageError(f"{option} has no effect without --verify.")
+        if self.verify and self.check:
+            raise click.UsageError("--verify needs a result, and --check makes none.")
         if self.embed and self.external_name is not None:
             raise click.UsageError("--embed and --save-external-data exclude each other.")
         if len(self.runtimes) > 1:

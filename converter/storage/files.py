@@ -178,6 +178,21 @@ def holds(path: Path, pieces: list[Piece]) -> bool:
     return True
 
 
+def take_place(temporary: Path, path: Path) -> bool:
+    """Puts a file that is written already in the place of another, whose permission bits it takes over; returns whether
+    there was one. OSError says which file and why."""
+    replaced = path.exists()
+    try:
+        if replaced:
+            os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
+            with FileIO(temporary, "rb+") as file:
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise OSError(error.errno, f"cannot be written: {error.strerror}", str(path)) from error
+    return replaced
+
+
 Deliver = Callable[[Path, Iterable[Piece], Callable[[int], None]], None]
 
 

@@ -40,8 +40,11 @@ def read(place: str | os.PathLike[str], inputs: Sequence[ValueInfoProto]) -> dic
         raise UsageError(f"{path}: there is no such file or folder")
     if path.suffix != ".npz":
         raise UsageError(f"{path}: inputs are an .npz, or a folder of input_0.pb or input_0.npy")
+    data = _bytes(path)
+    if not data.startswith(b"PK"):
+        raise InvalidModelError("is no .npz", where=str(path))
     try:
-        with numpy.load(BytesIO(_bytes(path)), allow_pickle=False) as archive:
+        with numpy.load(BytesIO(data), allow_pickle=False) as archive:
             return {str(path): {name: archive[name] for name in archive.files}}
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise InvalidModelError(f"is no .npz, or damaged: {error}", where=str(path)) from error
@@ -65,8 +68,11 @@ def _folder(folder: Path, inputs: Sequence[ValueInfoProto]) -> dict[str, Any]:
 
 
 def _npy(path: Path) -> numpy.ndarray[Any, Any]:
+    data = _bytes(path)
+    if not data.startswith(b"\x93NUMPY"):
+        raise InvalidModelError("is no .npy", where=str(path))
     try:
-        array: numpy.ndarray[Any, Any] = numpy.load(BytesIO(_bytes(path)), allow_pickle=False)
+        array: numpy.ndarray[Any, Any] = numpy.load(BytesIO(data), allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise InvalidModelError(f"is no .npy, or damaged: {error}", where=str(path)) from error
     return array

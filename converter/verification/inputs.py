@@ -111,10 +111,10 @@ class Maker:
 
     def make(self, plan: Plan, seed: int, kind: str = RANDOM) -> dict[str, Any]:
         """Returns values for all inputs, the same for the same seed; `kind` is random, or one of the edges."""
-        random = numpy.random.default_rng(seed)
         shapes, allowed = self._at(plan)
         made = {}
-        for value in self.inputs:
+        for number, value in enumerate(self.inputs):
+            random = numpy.random.default_rng((seed, number))  # of its own: what one is does not depend on another
             rule = allowed[value.name]
             made[value.name] = self._value(value.type, shapes[value.name], rule, plan, kind, random, seed)
         return made

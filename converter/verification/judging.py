@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judges two results of one run: what was promised decides how far apart they may be.
 
-Where the promise is *exact*, the texts give the same bits, but kernels of another version of an operator may round
-differently: that is told, and counts as agreement within the tolerance of the dtype. What depends on randomness is
-compared by shape, dtype and distribution.
+Where the promise is *exact*, bits have to be the same, NaN payloads and the signs of zeros apart; `strict` is off where
+two evaluators, or two kernels, round the same mathematics. What depends on randomness is compared by shape, dtype and
+distribution.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Judge:
     """Judges results of a model and of whatever it was converted to, by what was `promised` ("" if nobody knows)."""
 
     def __init__(self, source: ModelProto, result: ModelProto, promised: str) -> None:
-        self.promised = promised
+        self.strict = promised == EXACT
         self.random = random_outputs(source) | random_outputs(result)
         nodes = [*all_nodes(source), *all_nodes(result)]
         rounds = any(word in node.op_type for node in nodes for word in ROUNDING)
@@ -70,16 +70,18 @@ class Judge:
         if name in self.random:
             return base._replace(random=True, **_distribution(expected, got, again))
         found = measure(expected, got, step=self._step)
-        why = ""
-        if found.beyond:
-            allowed = f" (tolerance {found.tolerance:g})" if found.tolerance else ""
+        wrong, why = found.differing if self.strict else found.beyond, ""
+        if wrong:
+            within = f" (tolerance {found.tolerance:g})" if found.tolerance else ""
+            allowed = " (the same bits were promised)" if self.strict else within
             why = (
-                f"{found.beyond} of {found.elements} elements differ{allowed}, first at {_place(found.first)}: "
+                f"{wrong} of {found.elements} elements differ{allowed}, first at {_place(found.first)}: "
                 f"{found.expected} in the source, {found.got} in the result"
             )
         return base._replace(
-            agrees=not found.beyond,
+            agrees=not wrong,
             differing=found.differing,
+            beyond=found.beyond,
             max_abs=found.max_abs,
             max_rel=found.max_rel,
             max_ulp=found.max_ulp,
@@ -99,6 +101,7 @@ class Judge:
             whole = whole._replace(
                 elements=whole.elements + part.elements,
                 differing=whole.differing + part.differing,
+                beyond=whole.beyond + part.beyond,
                 max_abs=max(whole.max_abs, part.max_abs),
                 max_rel=max(whole.max_rel, part.max_rel),
                 max_ulp=max(whole.max_ulp or 0, part.max_ulp or 0),

@@ -18,8 +18,9 @@ class Output(NamedTuple):
     """How one output of source and result differ in one run, or at most in several.
 
     `agrees` says whether that is within what was promised, and `why` what does not. `differing` elements are not the
-    same bits (NaN payloads and the signs of zeros apart); the distances are over them, `max_ulp` in numbers of the
-    dtype that lie between (None where that says nothing). `random`: only shape, dtype and distribution are compared.
+    same bits (NaN payloads and the signs of zeros apart), `beyond` are further apart than the tolerance; the distances
+    are over all that differ, `max_ulp` in numbers of the dtype that lie between (None where that says nothing).
+    `random`: only shape, dtype and distribution are compared.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Output(NamedTuple):
     shape: tuple[int, ...] = ()
     elements: int = 0
     differing: int = 0
+    beyond: int = 0
     max_abs: float = 0.0
     max_rel: float = 0.0
     max_ulp: int | None = 0
@@ -122,7 +124,7 @@ class Verification:
             for run in self.runs
         ]
         plain["outputs"] = [output.to_dict() for output in self.outputs]
-        plain["first"] = self.first._asdict() if self.first is not None else None
+        plain["first"] = {**self.first._asdict(), "became": [*self.first.became]} if self.first is not None else None
         plain["same"] = self.same
         plain["identical"] = self.identical
         return plain
@@ -138,6 +140,7 @@ def _worst(several: Iterable[Output]) -> Output:
             worst = worst._replace(
                 elements=worst.elements + output.elements,
                 differing=worst.differing + output.differing,
+                beyond=worst.beyond + output.beyond,
                 max_abs=max(worst.max_abs, output.max_abs),
                 max_rel=max(worst.max_rel, output.max_rel),
                 max_ulp=ulp,

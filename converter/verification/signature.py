@@ -127,7 +127,7 @@ def _bind(name: str, kind: TypeProto, shape: tuple[int, ...], sizes: dict[str, i
     if dims is None:
         return
     wrong = len(dims) != len(shape)
-    for dim, given in zip(dims, shape, strict=False):
+    for dim, given in zip(dims, shape, strict=False) if not wrong else ():
         if isinstance(dim, int):
             wrong |= dim != given
         elif dim is not None and not is_formula(dim):
@@ -135,6 +135,7 @@ def _bind(name: str, kind: TypeProto, shape: tuple[int, ...], sizes: dict[str, i
     if wrong:
         told = ",".join("?" if dim is None else str(dim) for dim in dims)
         named = [f"{dim} = {sizes[dim]}" for dim in dims if isinstance(dim, str) and dim in sizes]
+        named = named if len(dims) == len(shape) else []
         because = f" ({', '.join(named)})" if named else ""
         text = f"input {name!r} has shape [{','.join(map(str, shape))}], the model wants [{told}]{because}"
         raise UsageError(f"{where}: {text}" if where else text)

@@ -77,7 +77,7 @@ def big(path: Path, *, external: str = "", value: float = 0.0) -> Path:
         ("m.onnx --target tensorrt@8.6", "No such option: --target. The runtime is given by --for tensorrt@8.6."),
         ("m.onnx --output_model o.onnx --to 13", "No such option: --output_model. The output is given by -o o.onnx."),
         ("--input m.onnx --to 13", "No such option: --input. The model needs none: onnx-convert m.onnx --to N."),
-        ("m.onnx --to 13 --verify", "No such option: --verify. Comparing the numbers of source and result is not"),
+        ("m.onnx --to 13 --check-numbers", "No such option: --check-numbers. --verify compares what source and result"),
         ("m.onnx --to 13 --dry-run", "No such option: --dry-run. --check plans and writes nothing."),
         ("m.onnx --for a@1 --for b@2", "--for takes one runtime, not 2 (a@1, b@2): run once for each."),
         ("m.onnx --exit-code --to 13", "--exit-code needs --check."),
