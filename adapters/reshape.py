@@ -40,16 +40,11 @@ def _constant_target(node: Node) -> list[int] | None:
     target, source = node.output().shape, node.input(0).shape or ()
     if target is None:
         return None
-    shape = [
-        0
-        if index < len(source) and size is not None and size == source[index]
-        else size
-        if isinstance(size, int)
-        else -1
-        for index, size in enumerate(target)
-    ]
-    is_right = all(size != 0 or (shape[index] == 0 and -1 not in shape) for index, size in enumerate(target))
-    return shape if shape.count(-1) <= 1 and is_right else None  # nothing is left to find beside a 0
+    kept = [source[index : index + 1] == (size,) and size is not None for index, size in enumerate(target)]
+    shape = [0 if own else size if isinstance(size, int) else -1 for own, size in zip(kept, target, strict=True)]
+    # A 0 that is not the input's own size would copy another one; beside one that is, nothing is left to find.
+    is_right = all(size != 0 or (own and -1 not in shape) for own, size in zip(kept, target, strict=True))
+    return shape if shape.count(-1) <= 1 and is_right else None
 
 
 @downgrade("Reshape", at=14)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from onnx_convert.adapter import LARGEST, downgrade
-from onnx_convert.adapters.lib.dtypes import FLOATS, cast, working_dtype
+from onnx_convert.adapters.lib.dtypes import FLOATS, STRING, cast, working_dtype
 from onnx_convert.adapters.lib.numbers import Number, Numbers
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 @downgrade("Col2Im", at=18)
 def put_blocks_together(node: Node, op: Emitter) -> Value:
     """Writes a ConvTranspose for floats in blocks of a known size; else adds each element to where it belongs."""
+    if node.input(0).dtype == STRING:
+        node.refuse("strings have no sum")
     op.equivalent("the sum may be taken in another order")
     blocks = _Blocks.of(node, Numbers(op))
     if blocks.size.known is not None and node.dtype(0) in FLOATS:

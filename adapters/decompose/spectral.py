@@ -17,7 +17,7 @@ import numpy
 
 from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.axes import moved, permuted
-from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, INT64, cast, working_dtype
+from onnx_convert.adapters.lib.dtypes import BFLOAT16, DOUBLE, FLOAT, FLOAT16, INT64, cast, is_integer, working_dtype
 from onnx_convert.adapters.lib.numbers import Numbers
 from onnx_convert.adapters.lib.shapes import END, known_size, part, product, reshape, size_at
 
@@ -52,7 +52,10 @@ def sum_of_cosines(node: Node, op: Emitter) -> Value:
     total = reals.of(first)
     for k, term in enumerate(others, 1):
         total = total + (turns * k).cos() * term
-    return total.in_dtype(node.attr("output_datatype"))
+    dtype = node.attr("output_datatype")
+    if is_integer(dtype):  # which cuts off what is just below a whole number
+        total = total + (2**-20 if size.known is None else 2**-40)
+    return total.in_dtype(dtype)
 
 
 # ---- MelWeightMatrix

@@ -160,6 +160,11 @@ def _batch_normalization(
     return np.asarray(scale * (x - mean) / np.sqrt(variance + epsilon) + bias).astype(x.dtype)
 
 
+def _batch_normalization_7(*inputs: Any, **attributes: Any) -> Array:
+    """The first output by the statistics that are given; the reference takes a missing `is_test` for training."""
+    return _batch_normalization(*inputs, **{**attributes, "is_test": 1})
+
+
 def _concat(*inputs: Array, axis: int = 1) -> Array:
     return np.concatenate(inputs, axis=axis)
 
@@ -240,6 +245,7 @@ MEANINGS: list[tuple[str, int, Callable[..., Array]]] = [
     ("Concat", 4, _concat),
     ("Clip", 6, _clip),
     ("BatchNormalization", 7, _batch_normalization),
+    ("BatchNormalization", 9, _batch_normalization_7),
     ("Dropout", 7, _dropout),
 ]
 

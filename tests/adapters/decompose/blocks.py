@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from boundaries import Row, each_of, rewrites
+from boundaries import Row, each_of, refuses, rewrites
 
 # ---- Col2Im
 
@@ -92,6 +92,16 @@ EDGES: list[Row] = [
     ),
 ]
 
-ROWS = [*COLUMNS, *EDGES]
+WORDS: list[Row] = [
+    refuses(
+        "Col2Im of strings",
+        18,
+        17,
+        "(string[1,4,1] x) => (string[1,1,2,2] y) <int64[2] i = {2,2}, int64[2] b = {2,2}> { y = Col2Im(x, i, b) }",
+        because="no sum",
+    ),
+]
+
+ROWS = [*COLUMNS, *EDGES, *WORDS]
 
 test_rows = each_of(ROWS)

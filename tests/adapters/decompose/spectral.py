@@ -91,6 +91,16 @@ FRAMES: list[Row] = [
 
 # ---- windows, MelWeightMatrix
 
+# Of a window only the middle is a whole number, which must not be cut off to 0.
+WHOLE: list[Row] = [
+    rewrites(f"{operator} of integers", 17, 16, graph.format(operator), feeds=feeds)
+    for operator in ("HannWindow", "HammingWindow", "BlackmanWindow")
+    for feeds, graph in (
+        ({}, "() => (int32[6] y) <int64 n = {{6}}> {{ y = {}<output_datatype=6>(n) }}"),
+        ({"n": 2}, "(int64 n) => (int64[?] y) {{ y = {}<output_datatype=7>(n) }}"),
+    )
+]
+
 # Evaluators have windows in different precisions, and an attribute tells their dtype: they agree on float16.
 WINDOWS: list[Row] = [
     rewrites(f"{operator} {name}", 17, target, graph.format(operator, periodic), feeds=feeds)
@@ -151,7 +161,7 @@ EDGES: list[Row] = [
     for step in ("constant step", "step at run time")
 ]
 
-ROWS = [*FOURIER, *FRAMES, *WINDOWS, *MEL, *EDGES]
+ROWS = [*WHOLE, *FOURIER, *FRAMES, *WINDOWS, *MEL, *EDGES]
 
 test_rows = each_of(ROWS)
 

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every adapter has a domain; the simplest cases of crossings, and a few more; the search finds what is wrong."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from exhaust import domains
+from exhaust.choices import Choices, Outside, Tree, again, shrink
+from exhaust.judging import CONVERTED, FAILED, Crossing, made, verdict
+from exhaust.run import Explorer, Walk, crossings, load, save, table
+
+import onnx_convert.adapters  # noqa: F401 (fills the registry)
+from onnx_convert.rewrite import registry
+
+ROOT = Path(__file__).parents[2]
+EVERY = crossings()
+PARTS = 8  # tests, which processes can share
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> object:
+    """Extremes overflow."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+# ---- the domains
+
+
+def adapted() -> set[str]:
+    return {key[1] for key, decision in registry.decisions() if isinstance(decision, registry.Adapter)}
+
+
+def test_every_operator_that_has_an_adapter_has_a_domain() -> None:
+    assert not adapted() - domains.DOMAINS.keys() - domains.ELSEWHERE.keys(), "write a domain"
+    assert not (domains.DOMAINS.keys() | domains.ELSEWHERE.keys()) - adapted(), "no adapter is left"
+    assert not domains.DOMAINS.keys() & domains.ELSEWHERE.keys()
+
+
+def test_what_has_no_domain_is_tested_where_it_says() -> None:
+    for operator, why in domains.ELSEWHERE.items():
+        files = [word.strip(",") for word in why.split() if word.startswith("tests/")]
+        assert any(operator in (ROOT / file).read_text(encoding="utf-8") for file in files), operator
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_domain_says_which_values_every_attribute_may_have(part: int) -> None:
+    for crossing in EVERY[part::PARTS]:
+        explorer = Explorer(crossing, seed=0)
+        cases = [explorer.next() for _ in range(4)]
+        assert cases[0] is not None, crossing
+
+
+# ---- a slice
+
+
+def trouble(crossing: Crossing, picked: list[int]) -> str | None:
+    found = verdict(crossing, picked)
+    return f"{crossing} {picked}: {found.kind}: {found.why}" if found.outcome == FAILED else None
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_the_simplest_case_of_each_crossing(part: int) -> None:
+    chosen = EVERY[part :: PARTS * 2]
+    assert not [why for crossing in chosen if (why := trouble(crossing, []))]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", range(PARTS))
+def test_some_cases_of_each_crossing(part: int) -> None:
+    found = []
+    for crossing in EVERY[part::PARTS]:
+        explorer = Explorer(crossing, seed=3)
+        for _ in range(3):
+            picked = explorer.next()
+            if picked is not None and (why := trouble(crossing, picked)):
+                found.append(why)
+    assert not found
+
+
+# ---- the search itself
+
+
+def pairs(choices: Choices) -> tuple[str, int]:
+    """Six cases: of b only the even ones."""
+    letter = choices.pick("letter", "abc")
+    number = choices.pick("number", range(2 if letter == "a" else 3))
+    if letter == "b" and number == 1:
+        raise Outside
+    return letter, number
+
+
+def test_a_domain_is_walked_to_its_end_without_repetition() -> None:
+    tree, found = Tree("7"), []
+    while not tree.done:
+        try:
+            found.append(tree.next(pairs))
+        except Outside:
+            continue
+    assert sorted(found) == [("a", 0), ("a", 1), ("b", 0), ("b", 2), ("c", 0), ("c", 1), ("c", 2)]
+    assert tree.next(pairs) is None
+
+
+def test_a_large_domain_is_sampled_evenly() -> None:
+    tree = Tree("7")
+    found = [tree.next(lambda choices: [choices.pick(name, range(10)) for name in "abcdef"]) for _ in range(100)]
+    for place in range(6):
+        counts = Counter(case[place] for case in found if case)
+        assert set(counts) == set(range(10)) and set(counts.values()) == {10}
+
+
+def test_the_picks_of_a_case_make_it_again() -> None:
+    crossing = next(one for one in EVERY if one.operator == "Slice")
+    picked = Explorer(crossing, 5).next()
+    assert picked is not None
+    (case, target), choices = again(picked, lambda choices: made(crossing, choices))
+    (other, _), _ = again(choices.picked, lambda choices: made(crossing, choices))
+    assert choices.picked == picked and target < case.opset
+    assert case.model({}) == other.model({})
+
+
+def test_the_same_seed_makes_the_same_cases() -> None:
+    crossing = next(one for one in EVERY if one.operator == "Pad")
+    one, other = Explorer(crossing, 5), Explorer(crossing, 5)
+    assert [one.next() for _ in range(20)] == [other.next() for _ in range(20)]
+
+
+def test_a_failure_is_made_simple() -> None:
+    def fails(picked: list[int]) -> list[int] | None:
+        return list(picked) if picked[1] >= 2 and picked[3] else None
+
+    assert shrink([4, 5, 3, 2, 1], fails, patience=100) == [0, 2, 0, 1, 0]
+
+
+def test_a_wrong_adapter_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = ("", "Celu", 12, "down")
+    right = registry.decision("Celu", 12, "down")
+    assert isinstance(right, registry.Adapter)
+
+    def wrong(node, op):
+        """Gives something else."""
+        return op.Elu(node.input(0), alpha=0.75)
+
+    crossing = Crossing("Celu", "", 12, "down")
+    picked, _ = simplest(crossing, [])
+    assert verdict(crossing, picked).outcome == CONVERTED
+    monkeypatch.setitem(registry._decisions, key, right._replace(function=wrong))
+    registry.first_crossing.cache_clear()
+    found = verdict(crossing, picked)
+    monkeypatch.undo()
+    registry.first_crossing.cache_clear()
+    assert (found.outcome, found.kind) == (FAILED, "numbers")
+
+
+def simplest(crossing: Crossing, picked: list[int]) -> tuple[list[int], int]:
+    (_, target), choices = again(picked, lambda choices: made(crossing, choices))
+    return choices.picked, target
+
+
+def test_a_walk_is_kept_and_goes_on(tmp_path: Path) -> None:
+    state, chosen = tmp_path / "state.json", EVERY[:2]
+    walks = {crossing: Walk(tried=3) for crossing in chosen}
+    walks[chosen[0]].outcomes["converted"] = 3
+    save(state, walks, seed=1)
+    assert load(state, chosen, seed=1) == walks
+    assert load(state, chosen, seed=2) == {crossing: Walk() for crossing in chosen}
+    save(state, {chosen[1]: Walk(tried=5)}, seed=1)
+    assert [walk.tried for walk in load(state, chosen, seed=1).values()] == [3, 5]
+    assert table(walks).splitlines()[1].split()[0] == chosen[0].operator

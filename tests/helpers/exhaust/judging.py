@@ -1,0 +1,310 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries a case over a boundary and back, and says what is wrong. A refusal never is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+import onnxruntime
+from conformance.evaluators import FAILED as RAISED
+from conformance.evaluators import RAN, execute, fault
+from fuzz import apart
+from fuzz.growing import value_info
+from fuzz.trials import released
+from onnx import ModelProto
+
+import onnx_convert
+from boundaries.variants import VARIANTS
+from boundaries.variants import Case as Variant
+from exhaust import domains
+from exhaust.choices import Choices, Outside, again
+from exhaust.faults import is_wrong
+from exhaust.making import Made, Making
+from onnx_convert.report import CONDITIONAL, EXACT
+from oracle import ONNXRUNTIME, REFERENCE, compare, validate
+
+onnxruntime.set_default_logger_severity(4)
+
+OUTCOMES = CONVERTED, REFUSED, UNJUDGED, INVALID, FAILED = "converted", "refused", "not judged", "invalid", "failed"
+EVALUATORS = (ONNXRUNTIME, REFERENCE)
+DISGUISES = ("plain", "dims", "ranks", "computed", "captured", "function", "constant-ints")
+
+
+class Crossing(NamedTuple):
+    """A boundary of an operator that an adapter crosses in a direction."""
+
+    operator: str
+    domain: str
+    boundary: int
+    direction: str
+
+    def __str__(self) -> str:
+        return f"{self.operator}@{self.boundary} {self.direction}"
+
+    @property
+    def source(self) -> int:
+        """The opset that a case has."""
+        if self.direction == "down":
+            return self._least(self.boundary)
+        return self.boundary - 1 if self.domain else max(one for one in released() if one < self.boundary)
+
+    @property
+    def targets(self) -> list[int]:
+        """The opsets that it is carried to: just across, and far."""
+        if self.domain:
+            return [self.boundary - (self.direction == "down")]
+        if self.direction == "up":
+            return [self._least(self.boundary), released()[-1]]
+        return [max(one for one in released() if one < self.boundary), *(low for low in (7, 1) if low < self.boundary)]
+
+    def _least(self, opset: int) -> int:
+        """Returns the first opset from there on that came with a release: there is no IR version for the others."""
+        return opset if self.domain else next(one for one in released() if one >= opset)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a case: the outcome, its kind in a word (the code of a refusal), and what was seen."""
+
+    outcome: str
+    kind: str = ""
+    why: str = ""
+    disputed: str = ""  # where the evaluators contradict each other, and one of them sees no difference
+
+
+class _Fault(Exception):
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(kind, why)
+        self.kind, self.why = kind, why
+
+
+@dataclass
+class _Run:
+    """What the evaluators make of a model, by evaluator, and why one broke off."""
+
+    results: dict[str, list[Any]] = field(default_factory=dict)
+    broke: dict[str, str] = field(default_factory=dict)
+
+
+def made(crossing: Crossing, choices: Choices) -> tuple[Made, int]:
+    """Returns a case of a crossing, and the opset that it is carried to."""
+    target = choices.pick("target", list(dict.fromkeys(crossing.targets)), rare=True)
+    making = Making(crossing.operator, crossing.domain, crossing.source, choices)
+    domains.DOMAINS[crossing.operator](making)
+    return making.finish(DISGUISES), target
+
+
+def judged(crossing: Crossing, picked: Sequence[int]) -> Verdict:
+    """Returns the verdict about the case of these picks, made in a process of its own."""
+    try:
+        return apart.call(verdict, crossing, list(picked))
+    except apart.Broke as broke:
+        if "process" not in str(broke) and "took" not in str(broke):
+            return Verdict(FAILED, "exception", f"of the harness: {broke}")
+        why = str(broke)
+    try:
+        apart.call(source_alone, crossing, list(picked))
+    except apart.Broke:
+        return Verdict(UNJUDGED, "evaluators", f"the source: {why}")
+    return Verdict(FAILED, "died", why)
+
+
+def source_alone(crossing: Crossing, picked: Sequence[int]) -> None:
+    """Runs the source, for seeing whether that alone is deadly."""
+    case, _ = again(picked, lambda choices: made(crossing, choices))[0]
+    _stated(case)
+
+
+def verdict(crossing: Crossing, picked: Sequence[int]) -> Verdict:
+    """Returns the verdict about the case of these picks; raises nothing that the converter does."""
+    try:
+        case, target = again(picked, lambda choices: made(crossing, choices))[0]
+    except Outside:
+        return Verdict(INVALID, "picks")
+    stated = _stated(case)
+    if isinstance(stated, Verdict):
+        return stated
+    model, expected = stated
+    lowest = min(case.opset, target) if not case.domain else 13
+    try:
+        variant = VARIANTS[case.disguise](Variant(model, case.free, lowest)) or Variant(model, case.free, lowest)
+        validate(variant.model)
+    except Exception as error:
+        return Verdict(INVALID, "disguise", f"{type(error).__name__}: {error}")
+    try:
+        return _carried(case, variant, target, expected)
+    except _Fault as fault:
+        return Verdict(FAILED, fault.kind, fault.why)
+
+
+def stated_model(case: Made, target: int) -> ModelProto | None:
+    """Returns the model that is converted in a case, by inference alone; None if it is none."""
+    try:
+        inferred = onnx.shape_inference.infer_shapes(case.model({}), check_type=True, strict_mode=True, data_prop=True)
+        types = {value.name: value.type for value in inferred.graph.output if value.type.WhichOneof("value")}
+        if any(name not in types for name in case.outputs):
+            return None
+        plain = Variant(case.model(types), case.free, min(case.opset, target) if not case.domain else 13)
+        return (VARIANTS[case.disguise](plain) or plain).model
+    except Exception:
+        return None
+
+
+def _stated(case: Made) -> Verdict | tuple[ModelProto, _Run]:
+    """Returns the model with the types of its outputs, and its results; or why it is no case."""
+    bare = case.model({})
+    try:
+        inferred = onnx.shape_inference.infer_shapes(bare, check_type=True, strict_mode=True, data_prop=True).graph
+    except Exception as error:
+        return Verdict(INVALID, "inference", str(error))
+    types = {value.name: value.type for value in inferred.output if value.type.WhichOneof("value")}
+    run = _ran(case.model(types), case.free)
+    for evaluator, results in list(run.results.items()):
+        infos = {n: value_info(n, np.asarray(r)).type for n, r in zip(case.outputs, results, strict=False)
+                 if isinstance(r, (np.ndarray, np.generic))}  # fmt: skip
+        if any(_contradicts(types[name], infos[name]) for name in types.keys() & infos.keys()):
+            del run.results[evaluator]
+            continue
+        types |= {n: info for n, info in infos.items() if n not in types or not types[n].tensor_type.HasField("shape")}
+    if any(name not in types for name in case.outputs):
+        return Verdict(INVALID, "untyped")
+    model = case.model(types)
+    try:
+        validate(model)
+    except Exception as error:
+        return Verdict(INVALID, "checker", f"{type(error).__name__}: {error}")
+    if not run.results and len(run.broke) == len(EVALUATORS):
+        return Verdict(INVALID, "evaluators", " / ".join(run.broke.values()))
+    return model, run
+
+
+def _contradicts(inferred: onnx.TypeProto, info: onnx.TypeProto) -> bool:
+    """Tells whether a result is not of the dtype, the rank or the sizes that inference promises: the evaluator is
+    wrong."""
+    said, found = inferred.tensor_type, info.tensor_type
+    if said.elem_type and said.elem_type != found.elem_type:
+        return True
+    if not said.HasField("shape"):
+        return False
+    if len(said.shape.dim) != len(found.shape.dim):
+        return True
+    pairs = zip(said.shape.dim, found.shape.dim, strict=True)
+    return any(one.HasField("dim_value") and one.dim_value != other.dim_value for one, other in pairs)
+
+
+def _ran(model: ModelProto, feeds: dict[str, Any]) -> _Run:
+    run = _Run()
+    for evaluator in EVALUATORS:
+        if fault(evaluator, model) or is_wrong(evaluator, model):
+            continue
+        own = {name: np.copy(value) for name, value in feeds.items()}
+        outcome = execute(evaluator, model, own)
+        if outcome.state == RAN:
+            run.results[evaluator] = list(outcome.values)
+        elif outcome.state == RAISED:
+            run.broke[evaluator] = outcome.why
+    return run
+
+
+def _carried(case: Made, variant: Variant, target: int, expected: _Run) -> Verdict:
+    before = variant.model.SerializeToString(deterministic=True)
+    there = _convert(case, variant.model, target)
+    if variant.model.SerializeToString(deterministic=True) != before:
+        raise _Fault("mutated", "the source was changed")
+    if isinstance(there, onnx_convert.RefusedError):
+        return Verdict(REFUSED, there.refusals[0].code, str(there))
+    exact = there.report.form == EXACT
+    if there.report.form == CONDITIONAL:
+        case.loose = True  # the condition may not hold
+    compared, disputed = _compared(case, variant, there.model, expected, "", exact=exact)
+    back = _convert(case, there.model, case.opset) if case.returns else None
+    if back is not None and not isinstance(back, onnx_convert.RefusedError):
+        exact = exact and back.report.form == EXACT
+        case.loose |= back.report.form == CONDITIONAL
+        _, again_disputed = _compared(case, variant, back.model, expected, "back ", exact=exact)
+        disputed = disputed or again_disputed
+    return Verdict(CONVERTED if compared else UNJUDGED, "" if compared else "result", "", disputed)
+
+
+def _convert(case: Made, model: ModelProto, target: int) -> Any:
+    to = f"{case.domain}:{target}" if case.domain else target
+    try:
+        return onnx_convert.convert(model, to=to, **case.options)
+    except onnx_convert.RefusedError as refused:
+        return refused
+    except Exception as error:
+        raise _Fault(f"exception {type(error).__name__}", str(error)) from error
+
+
+def _compared(
+    case: Made, variant: Variant, result: ModelProto, expected: _Run, way: str, *, exact: bool
+) -> tuple[bool, str]:
+    """Tells whether there was something to compare, and what the evaluators dispute; raises _Fault."""
+    try:
+        validate(result)
+    except Exception as error:
+        raise _Fault(f"{way}illegal", f"{type(error).__name__}: {error}") from error
+    got = _ran(result, dict(variant.feeds))
+    seen: dict[tuple[str, str], str | None] = {}
+    for one, results in expected.results.items():
+        for other, found in got.results.items():
+            pair = (results, found[: len(results)])
+            pair = pair if one == other else (_single(pair[0]), _single(pair[1]))
+            seen[one, other] = _difference(case, *pair, exact=False)
+    differences = [why for why in seen.values() if why]
+    if seen and len(differences) == len(seen):
+        pair = next(iter(seen))
+        raise _Fault(f"{way}numbers", f"{seen[pair]} ({pair[0]}, then {pair[1]})")
+    alike = [one for one in EVALUATORS if (one, one) in seen and not seen[one, one]]
+    if (
+        exact
+        and alike
+        and not any(
+            _difference(case, one, other[: len(one)], exact=True) is None
+            for one in expected.results.values()
+            for other in got.results.values()
+        )
+    ):
+        one = alike[0]
+        bits = _difference(case, expected.results[one], got.results[one][: len(expected.results[one])], exact=True)
+        raise _Fault(f"{way}bits", f"{bits} ({one})")
+    if ONNXRUNTIME in got.broke and ONNXRUNTIME in expected.results:
+        raise _Fault(f"{way}unrunnable", got.broke[ONNXRUNTIME])
+    disputed = next((f"{way}{pair[0]}, then {pair[1]}: {why}" for pair, why in seen.items() if why), "")
+    return bool(seen), disputed
+
+
+def _difference(case: Made, expected: list[Any], got: list[Any], *, exact: bool) -> str | None:
+    if not exact and _in_halves(expected, got):
+        return None  # who rounds at each step and who does so once are far apart
+    if case.loose:
+        expected, got = ([np.zeros_like(value) for value in values] for values in (expected, got))
+    with np.errstate(all="ignore"):
+        return compare(expected, got, exact=exact)
+
+
+def _single(results: list[Any]) -> list[Any]:
+    """Of doubles no more than a float has: one evaluator computes them so, the other does not."""
+    with np.errstate(all="ignore"):
+        return [
+            np.asarray(one).astype(np.float32) if getattr(one, "dtype", None) == np.float64 else one for one in results
+        ]
+
+
+def _in_halves(expected: list[Any], got: list[Any]) -> bool:
+    """Tells whether results in 16 bits are as near as different orders of rounding leave them."""
+    pairs = [(np.asarray(one), np.asarray(other)) for one, other in zip(expected, got, strict=True)]
+    if not all(one.dtype.name in ("float16", "bfloat16") and one.dtype == other.dtype and one.shape == other.shape
+               for one, other in pairs):  # fmt: skip
+        return False
+    wide = [(one.astype(np.float64), other.astype(np.float64)) for one, other in pairs]
+    return all(
+        np.allclose(
+            one, other, rtol=0.05, atol=0.2 * float(np.max(np.abs(one[np.isfinite(one)]), initial=0)), equal_nan=True
+        )
+        for one, other in wide
+    )
