@@ -101,18 +101,20 @@ class _Trials:
         before, rest = advice[: go.start()], advice[go.end() :]
         if found is None:
             return before.rstrip(" ,;").removesuffix("or").rstrip(" ,;") + rest.removeprefix(", or ") or NONE
-        opset, options = found
+        opset, options, still = found
         wanted = _options_text(self._request.options, options)
-        return f"{before}{wanted}{', and ' if wanted else ''}go no {go[1]} than opset {opset}{rest}"
+        there = f"; there {still.reason}: {self._advice(still)}" if still is not None else ""
+        return f"{before}{wanted}{', and ' if wanted else ''}go no {go[1]} than opset {opset}{there}{rest}"
 
-    def _nearest(self, refusal: Refusal, opset: int) -> tuple[int, Options] | None:
-        """Returns the opset, from one on back to the model's, and the options with which the node is not refused."""
+    def _nearest(self, refusal: Refusal, opset: int) -> tuple[int, Options, Refusal | None] | None:
+        """Returns the opset, from one on back to the model's, and the options with which the node is not refused; or is,
+        but for want of a fact, with that refusal."""
         options = self._request.options
         down = refusal.direction == opsets.DOWN
         for _ in range(2 * _STEPS):
             again = self._again(refusal, opset, options)
             if again is None:
-                return opset, options
+                return opset, options, None
             advice = self._advice(again)
             after = options_after(advice, options)
             further = [int(other) for _, other in _GO.findall(advice)]
@@ -121,7 +123,8 @@ class _Trials:
             elif further and (further[0] > opset if down else further[0] < opset):
                 opset = further[0]
             else:
-                break
+                wants = again.code.startswith("needs-") and again.reason != refusal.reason
+                return (opset, options, again) if wants else None
         return None
 
     def _again(self, refusal: Refusal, opset: int, options: Options) -> Refusal | None:

@@ -103,6 +103,9 @@ def dead_end(row: Row, source: ModelProto, to: int, refusal: Refusal, options: d
             if not min(row.source, to) <= aim <= max(row.source, to):
                 return f"it leads out of the way from {row.source} to {to}"
             again = same_node(refusals_of(source, aim, **keywords(after)), refusal)
+            announced = again is not None and f"; there {again.reason}: {again.remedy}" in remedy
+            if announced:  # for want of a fact, which the row as it stands has
+                again = same_node(refusals_of(row.model, aim, **keywords(after)), refusal)
             if again is not None:
                 return f"at {aim} it is refused, too: {again}"
     last = remedy.rpartition(": " if "; then " in remedy else "\0")[2]
