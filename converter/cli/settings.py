@@ -42,7 +42,9 @@ class Settings(SimpleNamespace):
         if not self.models and self.external_name:  # `--save-external-data MODEL`: the one thing given is the model
             self.models, self.external_name = (self.external_name,), ""
         if not self.models and self.files_from is None:
-            raise click.UsageError("Missing argument 'MODEL'.")
+            raise click.UsageError(
+                "Missing argument 'MODEL': onnx-convert MODEL tells what one is, MODEL --to N moves it."
+            )
         self.as_json |= self.output_format == "json"
         self.model = self.models[0] if self.models else ""
         self._check()

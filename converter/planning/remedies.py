@@ -107,8 +107,8 @@ class _Trials:
         return f"{before}{wanted}{', and ' if wanted else ''}go no {go[1]} than opset {opset}{there}{rest}"
 
     def _nearest(self, refusal: Refusal, opset: int) -> tuple[int, Options, Refusal | None] | None:
-        """Returns the opset, from one on back to the model's, and the options with which the node is not refused; or is,
-        but for want of a fact, with that refusal."""
+        """Returns the opset, from one on back to the model's, and the options with which the node is not refused; with
+        the refusal if it is, but only for want of a fact."""
         options = self._request.options
         down = refusal.direction == opsets.DOWN
         for _ in range(2 * _STEPS):

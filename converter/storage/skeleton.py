@@ -325,7 +325,9 @@ class ModelFile:
         if location in self._data_files:
             return self._data_files[location]
         if self.path is None:
-            raise InvalidModelError(f"{what}: lies beside the model, which has no folder", where=self.name)
+            raise InvalidModelError(
+                f"{what}: lies beside the model, which has no folder here: give the path of the model", where=self.name
+            )
         relative = Path(location)
         if relative.is_absolute() or relative.drive or ".." in relative.parts:
             raise InvalidModelError(f"{what}: the location leads out of the model's folder", where=self.name)
