@@ -46,10 +46,14 @@ def slice_positive_axes(node: Node, op: Emitter) -> Outcome:
 
 @downgrade("Slice", at=10)
 def bounds_to_attributes(node: Node, op: Emitter) -> Value:
-    """Constant bounds with steps of 1 become attributes; others choose what stays by its indices, axis by axis."""
+    """Constant bounds with steps of 1 become attributes; others choose what stays by its indices, axis by axis: along
+    each axis there is if what axes are meant is computed as well."""
     x, starts, ends = node.input(0), node.input(_FROM).constant, node.input(_TO).constant
-    axes = node.constant(_AXES).tolist() if node.optional_input(_AXES) is not None else None
-    steps = node.optional_input(_STEPS)
+    named, steps = node.optional_input(_AXES), node.optional_input(_STEPS)
+    known = named.constant if named is not None else None
+    if named is not None and known is None:
+        return _sliced_along_each_axis(node, op, named)
+    axes = known.tolist() if known is not None else None
     ones = steps is None or (steps.constant is not None and (steps.constant == 1).all())
     if ones and starts is not None and ends is not None:
         return op.same(x, starts=starts.tolist(), ends=ends.tolist(), axes=axes)
@@ -61,6 +65,27 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
             continue
         place = axis if axis >= 0 else axis + node.rank(0)
         x = op.Gather(x, _indices(numbers.size(node.input(0), place), start, end, step).value, axis=place)
+    return x
+
+
+def _sliced_along_each_axis(node: Node, op: Emitter, named: Value) -> Value:
+    """Returns what a slice leaves along all axes, those which are not among the named ones from first to last."""
+    x, numbers = node.input(0), Numbers(op)
+    rank, axes = node.rank(0), numbers.of(named)
+    axes += axes.is_negative() * rank
+    meant = numbers.computed(op.at(7).Equal(axes.value, op.const([[axis] for axis in range(rank)])), 0, 1)
+
+    def along_all(given: Value) -> Number:
+        """Returns what is given for each axis, 0 along those that are not named."""
+        return (numbers.of(given) * meant).row_sums().squeezed(1)
+
+    others, steps = 1 - meant.row_sums().squeezed(1), node.optional_input(_STEPS)
+    starts, ends = along_all(node.input(_FROM)), along_all(node.input(_TO)) + others * END
+    strides = along_all(steps) + others if steps is not None else None
+    for axis in range(rank):
+        stride = strides[axis] if strides is not None else numbers.of(1)
+        indices = _indices(numbers.size(node.input(0), axis), starts[axis], ends[axis], stride)
+        x = op.Gather(x, indices.value, axis=axis)
     return x
 
 

@@ -137,6 +137,30 @@ RUN_TIME: list[Row] = (
             "{ y = Slice(x, s, e, a) }",
             feeds={"a": [-1, 0]},
         ),
+        *(
+            rewrites(
+                f"Slice along axes {axes} at run time by indices",
+                13,
+                target,
+                "(float[4,5,3] x, int64[2] a) => (float[?,?,?] y) <int64[2] s = {1,-9}, int64[2] e = {3,2}> "
+                "{ y = Slice(x, s, e, a) }",
+                feeds={"a": axes},
+                may_refuse={"ranks": "rank"},
+            )
+            for axes, target in (([1, 0], 9), ([-1, 1], 9), ([0, 2], 8))
+        ),
+        *(
+            rewrites(
+                f"Slice of one axis and all bounds at run time, step {step}",
+                11,
+                9,
+                "(float[4,5] x, int64[1] s, int64[1] e, int64[1] a, int64[1] p) => (float[?,?] y) "
+                "{ y = Slice(x, s, e, a, p) }",
+                feeds={"s": [start], "e": [end], "a": [1], "p": [step]},
+                may_refuse={"ranks": "rank"},
+            )
+            for start, end, step in ((-1, -(2**40), -2), (0, 2**40, 3), (4, 1, 1))
+        ),
     ]
 )
 
