@@ -55,18 +55,17 @@ def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
     return reshape(op, permuted(op, blocks, [0, 2, 1], lambda turned: op.same(turned, axis=2)), shape)
 
 
-def _normalise_rows(x: Value, op: Emitter) -> Value:
-    flat, before = collapse(op, x, 1)
+def _normalise_rows(x: Value, op: Emitter, tail: int) -> Value:
+    """Makes rows of the last axes, whatever the rank."""
+    flat, before = collapse(op, x, tail)
     return restore(op, op.same(flat, axis=1), before)
 
 
 @downgrade(*FAMILY, at=11)
 def flatten_at_positive_axis(node: Node, op: Emitter) -> Value:
-    """A negative axis counts from the end of a known rank; the last one needs no rank."""
+    """A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one axis."""
     x, axis = node.input(0), node.attr("axis")
-    if x.rank is None and axis == -1:
-        return _normalise_rows(x, op)
-    if x.rank is None and axis >= 0:
-        return op.same()
+    if x.rank is None:
+        return op.same() if axis >= 0 else _normalise_rows(x, op, -axis)
     front = node.axis(axis, node.rank(0))
     return op.same() if front == axis else op.same(axis=front)

@@ -47,7 +47,8 @@ def _family(op: str) -> list[Row]:
         rewrites(f"{op} axis 1", 22, 7, cube("<axis=1>")),
         # A negative axis is not promised before 11.
         rewrites(f"{op} axis -1", 11, 10, cube("<axis=-1>"), into=[op]),
-        rewrites(f"{op} axis -2", 11, 10, cube("<axis=-2>"), into=[op], may_refuse={"ranks": "rank"}),
+        rewrites(f"{op} axis -2", 11, 10, cube("<axis=-2>"), into=[op]),
+        rewrites(f"{op} axis -3", 11, 9, cube("<axis=-3>"), into=[op]),
         keeps(f"{op} axis 2", 11, 10, cube("<axis=2>")),
     ]
 
