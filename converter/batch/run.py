@@ -10,6 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import onnx
+
 from onnx_convert.batch.collection import find
 from onnx_convert.batch.job import CONVERTED, STATUSES, UNCHANGED, UP_TO_DATE, Job, Outcome
 from onnx_convert.batch.workers import Elsewhere, Processes
@@ -177,7 +179,7 @@ def _workers(executor: Executor | None, count: int | None, timeout: float | None
 
 
 def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("onnx-convert", "onnx")}
+    return {"onnx-convert": version("onnx-convert"), "onnx": onnx.__version__}
 
 
 def _are_one_file(path: str, other: str) -> bool:

@@ -114,13 +114,19 @@ def is_inferable(model: ModelProto) -> bool:
     return not unranked and all(schema is None or schema.has_type_and_shape_inference_function for schema in schemas)
 
 
+def ir_version_of(opset: int) -> int:
+    """Returns the IR version that an opset came with; for one that onnx is still at work on, that of the newest."""
+    released = max(version for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP if domain == "ai.onnx")
+    return int(onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", min(opset, released))]))
+
+
 def _validate_ir(model: ModelProto) -> None:
     if model.ir_version < 4:
         missing = {t.name for t in model.graph.initializer} - {v.name for v in model.graph.input}
         assert not missing, f"IR version {model.ir_version}: the initializers {sorted(missing)} are no graph inputs"
     assert model.ir_version >= 8 or not model.functions, f"IR version {model.ir_version} has no functions"
     opset = opset_of(model)
-    least = onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)])
+    least = ir_version_of(opset)
     assert model.ir_version >= least, f"opset {opset} came with IR version {least}, the model has {model.ir_version}"
 
 

@@ -9,7 +9,7 @@ import onnx
 import onnx.parser
 from onnx import GraphProto, ModelProto, NodeProto
 
-from oracle import all_nodes, compare, evaluate, feeds_for, scopes, validate
+from oracle import all_nodes, compare, evaluate, feeds_for, ir_version_of, scopes, validate
 
 
 def model(graph: str, opset: int, *functions: str, ir: int | None = None, **domains: int) -> ModelProto:
@@ -22,7 +22,7 @@ def model(graph: str, opset: int, *functions: str, ir: int | None = None, **doma
     imports = {"": opset, **{name.replace("_", "."): version for name, version in domains.items()}}
     listed = ", ".join(f'"{name}" : {version}' for name, version in imports.items())
     if ir is None:
-        ir = onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", opset)])
+        ir = ir_version_of(opset)
     header = f"<ir_version: {ir}, opset_import: [{listed}]>"
     return onnx.parser.parse_model("\n".join([header, f"g {graph}", *functions]))
 

@@ -22,7 +22,7 @@ import onnx
 import onnx.parser
 from onnx import ModelProto
 
-from oracle import feeds_for
+from oracle import feeds_for, ir_version_of
 
 KEEPS = "keeps"
 REWRITES = "rewrites"
@@ -57,7 +57,7 @@ class Row:
         """Returns the model of the row at its source opset, at the IR version of that opset."""
         graph = onnx.parser.parse_graph(f"g {self.graph}")
         opset = onnx.helper.make_opsetid("", self.source)
-        ir_version = onnx.helper.find_min_ir_version_for([opset])
+        ir_version = ir_version_of(self.source)
         if ir_version < 4:
             graph.input.extend(
                 onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims) for t in graph.initializer
