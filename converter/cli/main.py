@@ -28,13 +28,13 @@ from onnx_convert.cli.settings import Settings
     ],
     context_settings={"help_option_names": ["-h", "--help"], "obj": lambda: None},
     options_metavar="[OPTIONS]",
+    help="\b\n"  # keeps the lines as they are
+    "Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.\n"
+    "ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.",
     epilog="Exit codes: 0 done, 1 refused, 2 usage, 3 not the same, 4 unreadable, 5 would change.",
 )
 def main(**given: Any) -> int:
-    r"""\b
-    Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.
-    ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.
-    """
+    """Reads what was asked for and hands it to whoever answers."""
     context = click.get_current_context()  # whose object is called when all that is heavy has been imported
     printing.prepare(sys.stdout, sys.stderr)
     effects.check(effects.given(context), given)

@@ -113,6 +113,7 @@ def test_help_fits_on_a_screen() -> None:
     result = CliRunner(env={"COLUMNS": "80"}).invoke(cli.main, ["--help"])
     lines = result.stdout.splitlines()
     assert result.exit_code == 0
+    assert lines[2] == "  Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is."
     assert len(lines) <= 72 and max(map(len, lines)) <= 80
     for option in cli.main.get_params(click.Context(cli.main)):
         if isinstance(option, click.Option):
