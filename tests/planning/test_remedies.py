@@ -23,6 +23,7 @@ from onnx_convert import Refusal, RefusedError
 from onnx_convert.options import Options
 from onnx_convert.planning import remedies
 from onnx_convert.report import CODES
+from onnx_convert.spec import opsets
 from onnx_convert.target.request import requested
 
 NEWEST = onnx.defs.onnx_opset_version()
@@ -55,6 +56,7 @@ MANUAL = (
     r"^there is none$",
 )
 FACTS = re.compile(r"shapes|a shape|value_info|the types?\b|make it a constant|make K a constant|the attribute|inline")
+OPERATORS = {schema.name for schema in onnx.defs.get_all_schemas_with_history() if not schema.domain}
 GO = re.compile(r"go no (lower|higher) than opset (\d+)(?: of ([\w.]+))?")
 
 
@@ -89,6 +91,9 @@ def dead_end(row: Row, source: ModelProto, to: int, refusal: Refusal, options: d
     remedy = refusal.remedy
     if not remedy or refusal.code not in CODES:
         return f"no remedy, or no code: {refusal}"
+    for word in OPERATORS.intersection(re.findall(r"\w+", remedy)) - {refusal.operator}:
+        if opsets.schema_at(word, to) is None:
+            return f"it names {word}, which opset {to} does not have"
     before = requested(to, **options).options
     after = before
     for part in remedy.split("; then "):

@@ -121,6 +121,8 @@ def test_the_installed_onnxruntime_loads_what_its_row_says_and_no_more() -> None
         ("openvino@2022.3.2", "openvino 2022.3", 17, None, None),
         ("openvino@2025.4.1", "openvino 2025.4", None, None, None),
         ("windowsml@10-2004", "windowsml 10-2004", 9, 3, 1),
+        ("windowsml@11-24H2", "windowsml 11-24h2", 19, 9, 3),
+        ("tidl@9", "tidl 9", 18, 8, 3),
         ("unity", "sentis", 15, 8, 2),
         ("inference-engine", "sentis", 15, 8, 2),
         ("Unity_Barracuda", "barracuda", 9, 4, 1),
