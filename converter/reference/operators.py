@@ -173,7 +173,7 @@ def _find(name: str) -> tuple[str, str, int]:
     if not places:
         by_name = {one.lower(): opsets.shown(place) + "." + one if place else one for place, one in sorted(known)}
         close = difflib.get_close_matches(operator.lower(), by_name, n=4)
-        hint = f"; did you mean {', '.join(by_name[one] for one in close)}?" if close else ""
+        hint = f"; did you mean {', '.join(by_name[one] for one in close)}?" if close else ": --coverage lists all"
         raise UsageError(f"no operator {path!r} is known{hint}")
     return min(places), operator, int(number or 0)
 

@@ -82,7 +82,7 @@ def old() -> ModelProto:
 
 def gate() -> ModelProto:
     """Returns a model with an operator of a domain of its author's."""
-    return parsed(17, "(float[2] x) => (float[2] y) { g = com.acme.Gate (x)  y = Relu (g) }", com_acme=2)
+    return parsed(17, "(float[2] x) => (float[2] y) { g = org.looms.Bobbin (x)  y = Relu (g) }", org_looms=2)
 
 
 def words() -> ModelProto:
