@@ -52,7 +52,10 @@ def is_unsigned(dtype: int) -> bool:
 def width_of(dtype: int) -> int:
     """Returns the number of bits of an integer dtype; refuses any other one, such as float8e4m3fn."""
     if not is_integer(dtype):
-        raise Refuse(f"there is no arithmetic of {dtype_name(dtype)} below", "go no lower, or change the dtype")
+        raise Refuse(
+            f"there is no arithmetic of {dtype_name(dtype)} below",
+            "choose an opset on this side of the boundary, or change the dtype",
+        )
     return int(dtype_name(dtype).removeprefix("u").removeprefix("int"))
 
 

@@ -9,6 +9,7 @@ MANUAL, so that each such remedy is a decision.
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import onnx
@@ -139,6 +140,16 @@ def judged(rows: list[Row], variant: str, targets: tuple[int, ...], options: dic
                     key = re.sub(r"\d+", "#", refusal.reason), re.sub(r"\d+", "#", refusal.remedy)
                     found.setdefault(key, f"{row} {variant} at {target}: {told}")
     return list(found.values())
+
+
+def test_a_remedy_that_sends_somewhere_says_where() -> None:
+    root = Path(__file__).parents[2]
+    sources = [path for folder in ("adapters", "converter") for path in (root / folder).rglob("*.py")]
+    told = [
+        found for path in sources for found in re.findall(r"go no (?:lower|higher)\b.{0,9}", path.read_text("utf-8"))
+    ]
+    assert [found for found in told if " than" not in found] == []
+    assert len(told) > 10
 
 
 @pytest.mark.parametrize("part", range(PARTS))
