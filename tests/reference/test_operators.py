@@ -51,7 +51,8 @@ Softmax@11
 
 changed  `axis` may be negative
 up       stays as it is
-down     flatten at positive axis: A negative axis counts from the end of a known rank; of an unknown one, all before it becomes one axis.
+down     flatten at positive axis: A negative axis counts from the end of a known rank; of an unknown one, \
+all before it becomes one axis.
          exact
          may ask for: rank of input
 
