@@ -49,8 +49,10 @@ def _ones(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> A
     return numpy.array(axes).reshape(shape) if len(axes) == math.prod(shape) else None
 
 
-def _reshape(shape: tuple[int, ...], *_: object) -> Array | None:
-    """All in the first dimension, which fits whatever there is."""
+def _reshape(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
+    """The shape that is stated; else all in the first dimension, which fits whatever there is."""
+    if rule.like and shape == (len(rule.like),):
+        return numpy.array(rule.like)
     return numpy.array([-1, *[1] * (shape[0] - 1)])[: shape[0]] if len(shape) == 1 else None
 
 

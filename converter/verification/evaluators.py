@@ -58,17 +58,10 @@ class OnnxRuntime:
     name = ONNXRUNTIME
 
     def __init__(self, model: bytes | str, *, folder: str = "", threads: int = 0) -> None:
-        onnxruntime = _onnxruntime()
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 4
-        options.intra_op_num_threads = threads
-        if folder:
-            options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
         try:
-            self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+            self._session = session_of(model, folder=folder, threads=threads)
         except Exception as error:
-            if type(error).__name__ not in _UNABLE:
+            if type(error).__name__ not in _UNABLE:  # LacksError among others
                 raise
             raise LacksError(first_line(error)) from error
 
@@ -101,6 +94,19 @@ class Reference:
                 return list(self._evaluator.run(None, dict(feeds)))
         except Exception as error:
             raise RunError(first_line(error)) from error
+
+
+def session_of(model: bytes | str, *, folder: str = "", threads: int = 0) -> Any:
+    """Returns a session of onnxruntime without optimisations; external data of bytes lie in `folder`. LacksError if
+    there is no onnxruntime."""
+    onnxruntime = _onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = threads
+    if folder:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def installed() -> bool:

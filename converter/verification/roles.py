@@ -104,8 +104,9 @@ def _arranged(whole: str) -> Callable[[Use, Sizes], Allowed]:
     return lambda use, sizes: Allowed(whole=whole, like=_known(sizes.of(use.input(0))))
 
 
-def _known(dims: list[int | None] | None) -> tuple[int, ...]:
-    return tuple(dim or 1 for dim in dims or ())
+def _known(dims: list[int | None] | None, *, wholly: bool = False) -> tuple[int, ...]:
+    """Returns dimensions, 1 for an unknown one; none if they have to be `wholly` known, and are not."""
+    return () if wholly and dims is not None and None in dims else tuple(dim or 1 for dim in dims or ())
 
 
 def _indexed(default: int, whole: str = "") -> Callable[[Use, Sizes], Allowed]:
@@ -220,7 +221,7 @@ ROLES: Final[dict[tuple[str, int], Callable[[Use, Sizes], Allowed]]] = {
     ("Equal", 1): _equal,
     ("Cast", 0): _cast,
     ("Sub", 1): _inverted,
-    ("Reshape", 1): _arranged("reshape"),
+    ("Reshape", 1): lambda use, sizes: Allowed(whole="reshape", like=_known(sizes.of(use.node.output[0]), wholly=True)),
     ("Expand", 1): _fixed(1),
     ("Tile", 1): _range(1, 2),
     ("ConstantOfShape", 0): _range(1, 3),
@@ -263,6 +264,11 @@ ROLES: Final[dict[tuple[str, int], Callable[[Use, Sizes], Allowed]]] = {
     ("GridSample", 1): _range(-1.1, 1.1),
     ("MaxUnpool", 1): lambda use, sizes: Allowed(0, math.prod(_known(sizes.of(use.input(0)))) - 1, whole="counted"),
     ("STFT", 1): _range(1, 2),
+    ("MelWeightMatrix", 0): _range(4, 8),
+    ("MelWeightMatrix", 1): _range(32, 64),
+    ("MelWeightMatrix", 2): _fixed(8000),
+    ("MelWeightMatrix", 3): _range(0, 100),
+    ("MelWeightMatrix", 4): _range(2000, 4000),
     ("HannWindow", 0): _range(4, 8),
     ("HammingWindow", 0): _range(4, 8),
     ("BlackmanWindow", 0): _range(4, 8),

@@ -23,6 +23,7 @@ from onnx_convert.verification.evaluators import (
     OnnxRuntime,
     Reference,
     all_nodes,
+    first_line,
     foreign_dtypes,
     one_spelling,
 )
@@ -89,6 +90,8 @@ class Subject:
                 return Program(session, why)
             except LacksError as error:
                 why = f"{why}; {error}" if why else str(error)
+            except Exception as error:  # whatever onnxruntime says of a model that it does not load
+                why = f"{why}; {first_line(error)}" if why else first_line(error)
         raise LacksError(why)
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from texts import model
 
-from onnx_convert.verification.comparison import measure
+from onnx_convert.verification.comparison import measure, only_last_bits
 from onnx_convert.verification.judging import Judge, random_outputs
 
 NAN, INF = float("nan"), float("inf")
@@ -52,7 +52,21 @@ def test_what_is_not_finite_is_infinitely_far() -> None:
 def test_the_absolute_tolerance_follows_the_size_of_the_tensor() -> None:
     assert measure(floats(1e4, 0), floats(1e4, 0.05)).beyond == 0
     assert measure(floats(1, 0), floats(1, 0.05)).beyond == 1
-    assert measure(floats(1e-4, 0), floats(1e-4, 1e-6)).beyond == 1
+    assert measure(floats(1e-4, 0), floats(1e-4, 1e-8)).beyond == 1
+    assert measure(floats(0, 0), floats(1e-11, 0)).beyond == 0
+
+
+def test_the_last_bits_are_those_of_the_largest_element() -> None:
+    assert only_last_bits(floats(1, 1e-9), floats(1, 1e-7))
+    assert not only_last_bits(floats(1, 1e-9), floats(1, 1e-5))
+    assert not only_last_bits(floats(1, NAN), floats(1, 1))
+    assert not only_last_bits(np.array([1]), np.array([2]))
+
+
+def test_nan_may_be_an_excuse() -> None:
+    assert measure(floats(NAN, 1), floats(0, 1), excuse=True).differing == 0
+    assert measure(floats(NAN, 1), floats(0, 1)).beyond == 1
+    assert measure(floats(0, 1), floats(NAN, 1), excuse=True).beyond == 1
 
 
 def test_integers_may_be_apart_by_a_step() -> None:

@@ -7,16 +7,15 @@ only the newest meaning of an operator. `FAULTS` lists where a model proved one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import onnx
-import onnxruntime
 from onnx import ModelProto
-from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
+from onnx_convert.verification.evaluators import LacksError, OnnxRuntime, RunError, foreign_dtypes
+from onnx_convert.verification.judging import RANDOM_OPERATORS, ROUNDING
 from oracle import ONNXRUNTIME, REFERENCE, Feeds, all_nodes, run_reference
 
 EVALUATORS = (ONNXRUNTIME, REFERENCE)  # the first that can run a model decides
@@ -71,11 +70,6 @@ FAULTS = [
 ]
 
 
-# A Scan runs on onnxruntime only if its own shape inference, which sees more than onnx's, finds the sizes of all
-# results. That is a limit of the runtime, not of the model.
-LIMIT = "Subgraph must have the shape set for all outputs"
-
-
 def default_opset(model: ModelProto) -> int:
     """Returns the opset of ai.onnx; 0 if the model does not import it."""
     return max((o.version for o in model.opset_import if not o.domain), default=0)
@@ -97,23 +91,19 @@ def execute(evaluator: str, model: ModelProto, feeds: Feeds) -> Outcome:
 
 
 def _on_onnxruntime(model: ModelProto, feeds: Feeds) -> Outcome:
-    if foreign := sorted({str(t) for t in _interface(model) if t.kind == "V" or t.type.__module__ != "numpy"}):
-        return Outcome(UNABLE, why=f"the interface has {', '.join(foreign)}")
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    options.intra_op_num_threads = 1
+    if foreign := foreign_dtypes(model):
+        return Outcome(UNABLE, why=foreign)
     try:
-        session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        session = OnnxRuntime(model.SerializeToString(), threads=1)
     except Exception as error:  # noqa: BLE001 (its exceptions have no common base but this)
         return Outcome(UNABLE, why=_first_line(error))
-    wanted = {value.name for value in session.get_inputs()}
+    wanted = {value.name for value in model.graph.input}
     try:
-        return Outcome(RAN, session.run(None, {name: value for name, value in feeds.items() if name in wanted}))
-    except NoKernel as error:
+        return Outcome(RAN, session.run({name: value for name, value in feeds.items() if name in wanted}))
+    except LacksError as error:
         return Outcome(UNABLE, why=_first_line(error))
-    except Exception as error:  # noqa: BLE001 (whatever it raises is the outcome)
-        return Outcome(UNABLE if LIMIT in str(error) else FAILED, why=_first_line(error))
+    except RunError as error:
+        return Outcome(FAILED, why=_first_line(error))
 
 
 def _on_reference(model: ModelProto, feeds: Feeds) -> Outcome:
@@ -123,15 +113,6 @@ def _on_reference(model: ModelProto, feeds: Feeds) -> Outcome:
         return Outcome(UNABLE, why=_first_line(error))
     except Exception as error:  # noqa: BLE001 (whatever it raises is the outcome)
         return Outcome(UNABLE if str(error).startswith(LACKS) else FAILED, why=_first_line(error))
-
-
-def _interface(model: ModelProto) -> Iterable[np.dtype[Any]]:
-    for value in (*model.graph.input, *model.graph.output):
-        kind = value.type
-        while kind.WhichOneof("value") in ("sequence_type", "optional_type"):
-            kind = kind.sequence_type.elem_type if kind.HasField("sequence_type") else kind.optional_type.elem_type
-        if kind.tensor_type.elem_type:
-            yield onnx.helper.tensor_dtype_to_np_dtype(kind.tensor_type.elem_type)
 
 
 def _first_line(error: Exception) -> str:
@@ -149,8 +130,6 @@ TOLERANCE = {
     "complex64": (1e-3, 1e-5),
     "complex128": (1e-3, 1e-6),
 }
-RANDOM = {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"}
-ROUNDING = ("Quantize", "QLinear")  # what rounds to integers may do so to either neighbour
 
 
 @dataclass(frozen=True)
@@ -167,7 +146,7 @@ def measure_for(model: ModelProto) -> Measure:
     opset = default_opset(model)
     training = any(n.op_type == "Dropout" and opset >= 12 and len(n.input) > 2 for n in nodes)
     rounds = any(word in n.op_type for n in nodes for word in ROUNDING)
-    return Measure(training or any(n.op_type in RANDOM for n in nodes), 1 if rounds else 0)
+    return Measure(training or any(n.op_type in RANDOM_OPERATORS for n in nodes), 1 if rounds else 0)
 
 
 def difference(expected: Sequence[Any], got: Sequence[Any], measure: Measure) -> str | None:

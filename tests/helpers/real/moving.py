@@ -13,6 +13,7 @@ import onnxruntime
 from onnx import TensorProto, helper
 
 import onnx_convert
+from onnx_convert.verification import evaluators
 from oracle import all_nodes, compare
 
 # For a model, its opset and its number of nodes: the number of nodes at each target that was reached.
@@ -25,11 +26,7 @@ Feeds = Mapping[str, Any]
 
 
 def session(model: Path | bytes) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    given = model if isinstance(model, bytes) else str(model)
-    return onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+    return evaluators.session_of(model if isinstance(model, bytes) else str(model))
 
 
 @lru_cache(maxsize=1)
