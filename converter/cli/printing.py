@@ -85,6 +85,11 @@ def failed(error: Exception, *, as_json: bool, debug: bool, hint: str = "") -> i
     if isinstance(error, OSError):
         text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror or str(error)
         code = InvalidModelError.exit_code
+    elif isinstance(error, MemoryError):
+        text, code = "the memory does not suffice", InvalidModelError.exit_code
+    elif isinstance(error, ImportError) and not (error.name or "").startswith("onnx_convert"):
+        text = f"the installation is not complete: {error} (pip check tells more)"
+        code = InvalidModelError.exit_code
     else:
         known = error if isinstance(error, OnnxConvertError) else InternalError(f"{type(error).__name__}: {error}")
         text, code = str(known), known.exit_code
