@@ -56,9 +56,10 @@ def gather_updates_by_place(node: Node, op: Emitter) -> Value:
     target = flat(op, along_axis(op, x, node.input(1), node.attr("axis")))
     elements, sizes = flat(op, x), fixed(x.shape)
     both = op.at(4).Concat(elements, updates, axis=0)
-    if target.constant is not None and sizes is not None and prod(sizes) <= WRITTEN:
+    known = target.constant
+    if known is not None and sizes is not None and (known < prod(sizes)).all() and prod(sizes) <= WRITTEN:
         chosen = numpy.arange(prod(sizes))
-        chosen[target.constant] = prod(sizes) + numpy.arange(len(target.constant))
+        chosen[known] = prod(sizes) + numpy.arange(len(known))
         return like(op, op.Gather(both, op.const(chosen)), x)
     own = places(op, elements, 0)
     target = op.at(4).Concat(op.const([-1]), target, axis=0)  # nobody's place, so that there always is a target

@@ -91,6 +91,7 @@ _SILENT: Final = {
     "AffineGrid": Entry(ALWAYS, operator_shapes.affine_grid),
     "Reshape": Entry(ALWAYS, operator_shapes.reshape),
     "Transpose": Entry(ALWAYS, operator_shapes.transpose),
+    "GatherND": Entry(ALWAYS, operator_shapes.gather_nd),
     "ConstantOfShape": Entry(ALWAYS, operator_shapes.constant_of_shape),
     "Expand": Entry(ALWAYS, operator_shapes.expand),
     "Tile": Entry(range(6, 1000), operator_shapes.tile),

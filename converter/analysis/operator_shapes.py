@@ -262,6 +262,14 @@ def _left(size: Size, start: int, end: int, step: int) -> Size:
     return size if (start, step) == (0, 1) and end >= END else None
 
 
+def gather_nd(call: Call) -> list[Dims]:
+    """Returns the shapes of GatherND: a scalar, too, which onnx does not tell from what it does not know."""
+    data, indices = call.dims(0), call.dims(1)
+    if data is None or not indices or not isinstance(indices[-1], int):
+        return [None]
+    return [[*indices[:-1], *data[call.given.get("batch_dims", 0) + indices[-1] :]]]
+
+
 def reshape(call: Call) -> list[Dims]:
     """Returns the shapes of Reshape: there are as many axes as the shape has elements."""
     x = call.dims(0)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import onnx
 import onnx.checker
+import onnx.inliner
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
 from onnx_convert.analysis import claims, inference, settling, view
@@ -23,8 +24,11 @@ from onnx_convert.analysis.facts import Facts
 from onnx_convert.analysis.inference import lines_of
 from onnx_convert.analysis.settling import Settled
 from onnx_convert.errors import InternalError, InvalidModelError
+from onnx_convert.model.graphs import subgraphs
+from onnx_convert.model.source import SourceModel
 from onnx_convert.planning.plan import Findings
 from onnx_convert.spec.types import contradicts, is_vaguer, nameless
+from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,7 +36,6 @@ if TYPE_CHECKING:
 
     from onnx_convert.analysis.view import View
     from onnx_convert.model.patch import Rewrite
-    from onnx_convert.model.source import SourceModel
     from onnx_convert.planning.plan import Plan
 
 _LEFT_OUT: Final = "the stated type of {!r} contradicts the model and is left out"
@@ -48,13 +51,33 @@ def check(source: SourceModel, plan: Plan) -> Findings:
 
 
 def blamed(source: SourceModel, error: Exception) -> Exception:
-    """Returns the error that a fault of a conversion is: the model's if onnx's own full check finds any in it, else
-    the same."""
+    """Returns the error that a fault of a conversion is: the model's if any is found in it, or in it with its functions
+    in place of their calls; else the same."""
     node, faults = getattr(error, "node", ""), faults_of(source)
-    if not faults:
-        return error
-    said = f"node {node!r}: the model" if node else ""
-    return InvalidModelError(f"{said} does not pass onnx's own check: {faults[0]}".strip(), where=source.name)
+    if faults:
+        said = f"node {node!r}: the model" if node else ""
+        return InvalidModelError(f"{said} does not pass onnx's own check: {faults[0]}".strip(), where=source.name)
+    why = _falsely_stated(source)
+    if not why and source.proto.functions:
+        why = _why_not_valid(source)
+    return InvalidModelError(why, where=source.name) if why else error
+
+
+def _why_not_valid(source: SourceModel) -> str:
+    """Returns what is wrong with a source once its functions stand in place of their calls, "" if nothing is."""
+    whole = "with its functions in place of their calls"
+    try:
+        inlined = onnx.inliner.inline_local_functions(ModelProto.FromString(view.of_source(source).serialised()))
+        held = SourceModel(inlined, source.name)
+        validate(held)
+        why = _falsely_stated(held)
+    except InvalidModelError as invalid:
+        return f"{whole}: {invalid.why}"
+    except Exception:  # it is too strange to be inlined
+        return ""
+    if faults := faults_of(held):
+        why = f"it does not pass onnx's own check: {faults[0]}"
+    return f"{whole}: {why}" if why else ""
 
 
 def _check(source: SourceModel, plan: Plan) -> Findings:
@@ -70,6 +93,24 @@ def _check(source: SourceModel, plan: Plan) -> Findings:
         if plan.known is not None:
             checking.compare(settled, plan.known)
     return checking.findings
+
+
+def _falsely_stated(source: SourceModel) -> str:
+    """Returns what the source states of a value of a subgraph although the operators say otherwise, "" if nothing."""
+    bare = claims.without(view.of_source(source).serialised())
+    graph = source.proto.graph
+    facts = Facts(lambda: settling.settle(ModelProto.FromString(bare), None, claims.leniently).graph, len(graph.node))
+    pending = [(graph, facts)]
+    while pending:
+        graph, facts = pending.pop()
+        for index, node in enumerate(graph.node):
+            for attribute, position, inner in subgraphs(node):
+                known = facts.child(index, attribute, position, len(inner.node))
+                for value in (*inner.value_info, *inner.output):
+                    if contradicts(known.type_of(value.name), value.type):
+                        return f"the type that a subgraph states of {value.name!r} is not so"
+                pending.append((inner, known))
+    return ""
 
 
 def faults_of(source: SourceModel) -> list[str]:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, helper
@@ -16,7 +18,7 @@ import onnx_convert.adapters
 from onnx_convert import InvalidModelError, RefusedError
 from onnx_convert.analysis.facts import Facts
 from onnx_convert.planning import check
-from oracle import all_nodes, validate
+from oracle import all_nodes, evaluate, validate
 
 
 def test_what_inference_loses_behind_a_foreign_operator_is_written_down() -> None:
@@ -91,3 +93,47 @@ def test_what_an_adapter_stumbles_over(graph: str, start: int, stop: int) -> Non
     """Where the model is not valid, that is what is said, and not that we have a bug."""
     with pytest.raises((InvalidModelError, RefusedError), match=r"check|not valid|axis"):
         onnx_convert.convert(model(graph, start), to=stop)
+
+
+# ---- what would fail if it ran
+
+NEVER_RUN = (
+    "y = If (c) <then_branch = t () => (float[?] p) { p = Identity(x) }, else_branch = e () => (float[?] q) { EXPR }>"
+)
+FAILING = [
+    # opset, an expression that fails if it runs, the constants that it takes, and targets
+    (13, "q, r = Split(x, k)", "int64[2] k = {1,9}", (12, 9)),
+    (11, "q, i = TopK <axis=0> (x, k)", "int64[1] k = {-1}", (9,)),
+    (13, "q = Squeeze(x, k)", "int64[1] k = {0}", (12, 9)),
+    (18, "q = ReduceMax(x, k)", "int64[1] k = {9}", (14, 9)),
+    (9, "q = ConstantOfShape(k)", "int64[1] k = {-1}", (8,)),
+    (13, "q = GatherND(x, k)", "int64[1] k = {9}", (11, 10, 9)),  # which makes a scalar
+    (16, 'q = ScatterND <reduction="add"> (x, k, u)', "int64[1,1] k = {9}, float[1] u = {1.0}", (13, 8)),
+    (11, "q = ScatterElements(x, k, u)", "int64[1] k = {9}, float[1] u = {1.0}", (9, 8)),
+    (18, "q, r, s, t = Split <num_outputs=4> (x)", "int64[1] k = {0}", (13, 9)),
+    (22, "z = Reshape(x, k) q = MaxPool <kernel_shape=[9]> (z)", "int64[3] k = {1,1,5}", (11, 8)),
+]
+
+
+@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize(("opset", "expression", "constants", "targets"), FAILING)
+def test_what_never_runs_is_no_bug_of_ours(
+    opset: int, expression: str, constants: str, targets: tuple[int, ...], called: bool
+) -> None:
+    """Where onnx does not see that a branch would fail, as in a function, the model is converted, or is to blame."""
+    inner = NEVER_RUN.replace("EXPR", expression)
+    names = ", ".join(["x", "c", *re.findall(r" (\w) =", constants)])
+    function = f'<domain: "f", opset_import: ["": {opset}]> F ({names}) => (y) {{ {inner} }}'
+    inputs = f"(float[5] x, bool c) => (float[?] y) <{constants}>"
+    source = (
+        model(f"{inputs} {{ y = f.F({names}) }}", opset, function, f=1)
+        if called
+        else model(f"{inputs} {{ {inner} }}", opset)
+    )
+    for target in targets:
+        try:
+            result = onnx_convert.convert(source, to=target, expand="all").model
+        except (onnx_convert.InvalidModelError, onnx_convert.RefusedError):
+            continue
+        feeds = {"x": np.arange(5, dtype=np.float32), "c": np.array(True)}
+        assert evaluate(result, feeds).values[0].tolist() == [0, 1, 2, 3, 4]
