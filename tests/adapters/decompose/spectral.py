@@ -93,11 +93,11 @@ FRAMES: list[Row] = [
 
 # Of a window only the middle is a whole number, which must not be cut off to 0.
 WHOLE: list[Row] = [
-    rewrites(f"{operator} of integers", 17, 16, graph.format(operator), feeds=feeds)
+    rewrites(f"{operator} of integers{when}", 17, 16, graph.format(operator), feeds=feeds)
     for operator in ("HannWindow", "HammingWindow", "BlackmanWindow")
-    for feeds, graph in (
-        ({}, "() => (int32[6] y) <int64 n = {{6}}> {{ y = {}<output_datatype=6>(n) }}"),
-        ({"n": 2}, "(int64 n) => (int64[?] y) {{ y = {}<output_datatype=7>(n) }}"),
+    for when, feeds, graph in (
+        ("", {}, "() => (int32[6] y) <int64 n = {{6}}> {{ y = {}<output_datatype=6>(n) }}"),
+        (" at run time", {"n": 2}, "(int64 n) => (int64[?] y) {{ y = {}<output_datatype=7>(n) }}"),
     )
 ]
 

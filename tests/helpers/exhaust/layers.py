@@ -230,7 +230,7 @@ def attention(m: Making) -> None:
     for name, sizes in options.items():
         if m.has(name) and m.flag(name):
             m.set(name, m.pick(f"{name} is", sizes))
-    m.outputs = m.pick("outputs", [1, 3, 4] if pasts else [1])
+    m.outputs = m.pick("outputs", [3, 4] if pasts else [1])
 
 
 def rotary(m: Making) -> None:
