@@ -47,6 +47,12 @@ class Found(NamedTuple):
         """The node of the source that makes the value."""
         return self.source[-1]
 
+    @property
+    def untouched(self) -> bool:
+        """Whether the nodes are the same in both models."""
+        one, other = ([node.SerializeToString(deterministic=True) for node in m] for m in (self.source, self.result))
+        return one == other
+
 
 class Graph:
     """The main graph of a model: who makes a value, and from what."""
@@ -81,12 +87,14 @@ class Graph:
         return [self.nodes[i] for i in sorted(taken)]
 
 
-def first_difference(source: Subject, result: Subject, judge: Judge, feeds: Feeds, output: str) -> Found | None:
+def first_difference(
+    source: Subject, result: Subject, judge: Judge, feeds: Feeds, output: str, *, edge: bool = False
+) -> Found | None:
     """Returns the first value that differs on the way to an output; None if the models do not run with more outputs."""
     before, after = Graph(source.proto), Graph(result.proto)
     given = {value.name for value in source.proto.graph.input}
     common = {name for name in before.makers if name in after.makers and name not in judge.random}
-    looks = _Looks(source, result, judge, feeds)
+    looks = _Looks(source, result, judge, feeds, edge=edge)
     suspect, open_ones = output, (before.before(output) & common) - {output}
     try:
         while open_ones:
@@ -121,11 +129,8 @@ def first_difference(source: Subject, result: Subject, judge: Judge, feeds: Feed
 def identified(found: Found, source: ModelProto, result: ModelProto, report: Report | None) -> FirstDifference:
     """Returns who made the value that differs, and by which adapters that node was rewritten."""
     node = found.node
-    rewritten = [one.SerializeToString(deterministic=True) for one in found.source] != [
-        one.SerializeToString(deterministic=True) for one in found.result
-    ]
-    adapter = ", ".join(_adapters(node, source, result, report)) if rewritten else ""
-    became = tuple(one.op_type for one in found.result) if rewritten else ()
+    adapter = "" if found.untouched else ", ".join(_adapters(node, source, result, report))
+    became = () if found.untouched else tuple(one.op_type for one in found.result)
     return FirstDifference(found.value, _shown(node), name_of(node), adapter, became, found.why)
 
 
@@ -165,7 +170,8 @@ def _spread(names: list[str]) -> list[str]:
 class _Looks:
     """Looks at values of both models on the same inputs."""
 
-    def __init__(self, source: Subject, result: Subject, judge: Judge, feeds: Feeds) -> None:
+    def __init__(self, source: Subject, result: Subject, judge: Judge, feeds: Feeds, *, edge: bool) -> None:
+        self._edge = edge
         self._subjects = source, result
         self._judge = judge
         self._feeds = feeds
@@ -180,7 +186,7 @@ class _Looks:
         one, other = (_computed(subject, names, self._feeds) for subject in self._subjects)
         for name in names:
             self.values[name] = one[name], other[name]
-            judged = self._judge.output(name, one[name], other[name])
+            judged = self._judge.output(name, one[name], other[name], edge=self._edge)
             if not judged.agrees:
                 self.wrong[name] = judged.why
 

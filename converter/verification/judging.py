@@ -46,17 +46,17 @@ class Judge:
         self._names = [value.name for value in source.graph.output]
 
     def outputs(
-        self, expected: Sequence[Any], got: Sequence[Any], again: Sequence[Any] | None = None, *, excuse: bool = False
+        self, expected: Sequence[Any], got: Sequence[Any], again: Sequence[Any] | None = None, *, edge: bool = False
     ) -> tuple[Output, ...]:
         """Returns how the outputs of one run differ; `again` is what the source computes a second time, where some are
-        random. Where the source computes NaN, that is an `excuse` of the result's."""
+        random. `edge` says that the inputs are of the edges."""
         repeated = again if again is not None else [None] * len(expected)
         return tuple(
-            self.output(name, one, other, more, excuse=excuse)
+            self.output(name, one, other, more, edge=edge)
             for name, one, other, more in zip(self._names, expected, got, repeated, strict=True)
         )
 
-    def output(self, name: str, expected: Any, got: Any, again: Any = None, *, excuse: bool = False) -> Output:
+    def output(self, name: str, expected: Any, got: Any, again: Any = None, *, edge: bool = False) -> Output:
         """Returns how one value differs."""
         if why := unlike(expected, got):
             return Output(name, agrees=False, why=why, max_ulp=None)
@@ -69,7 +69,7 @@ class Judge:
         base = Output(name, agrees=True, dtype=dtype, shape=expected.shape, elements=expected.size)
         if name in self.random:
             return base._replace(random=True, **_distribution(expected, got, again))
-        found = measure(expected, got, step=self._step, excuse=excuse)
+        found = measure(expected, got, step=self._step, edge=edge)
         wrong, why = found.differing if self.strict else found.beyond, ""
         if wrong:
             within = f" (tolerance {found.tolerance:g})" if found.tolerance else ""

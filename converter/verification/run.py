@@ -127,7 +127,7 @@ class Session:
         self._prepared = prepared
         self.found = found
         self.judge = Judge(source.proto, result.proto, found.promised)
-        self._excused = False
+        self._excused: dict[str, str] = {}  # runs that differ and do not count, and where they first do
         self._why = ""  # onnxruntime does not run the result
         self.failing: tuple[Feeds, str] | None = None  # the first inputs on which an output differs, and that
 
@@ -162,15 +162,15 @@ class Session:
     def _judge(self, runs: _Runs, results: Mapping[str, list[Any] | str]) -> None:
         """Compares what source and result computed."""
         found, again = self.found, runs.again
-        found.runs, self.failing, self._excused = [], None, False
+        found.runs, self.failing, self._excused = [], None, {}
         for name, got in results.items():
             if isinstance(got, str):
                 found.runs.append(Run(name, why=f"the source runs on them, the result does not: {got}"))
             else:
-                excuse = name in EDGES and not self._prepared.sets
-                found.runs.append(Run(name, self.judge.outputs(runs.values[name], got, again, excuse=excuse)))
+                edge = name in EDGES and not self._prepared.sets
+                found.runs.append(Run(name, self.judge.outputs(runs.values[name], got, again, edge=edge)))
             again = None  # which is of the first inputs
-        self._excuse_nan()
+        self._excuse_edges(runs)
         wrong = next((run for run in found.runs if not run.agrees), None)
         found.verdict = SAME if wrong is None else DIFFERENT
         found.reason = "" if wrong is None else _reason(wrong)
@@ -178,12 +178,22 @@ class Session:
             output = next(output.name for output in wrong.outputs if not output.agrees)
             self.failing = runs.feeds[wrong.inputs], output
 
-    def _excuse_nan(self) -> None:
-        """What becomes of a NaN hardly any text says: a difference on made inputs that hold some is but noted."""
-        last = self.found.runs[-1]
-        if last.inputs == "NaN" and not self._prepared.sets and not last.agrees:
-            self.found.runs.pop()
-            self._excused = True
+    def _excuse_edges(self, runs: _Runs) -> None:
+        """Leaves out runs of the edges that alone differ: on NaN, of which hardly any text says what becomes, and where
+        the first node that differs is as it was, so that it is its kernels that do."""
+        found = self.found
+        wrong = [run for run in found.runs if not run.agrees]
+        if self._prepared.sets or any(run.inputs not in EDGES for run in wrong):
+            return
+        for run in wrong:
+            output = next((output.name for output in run.outputs if not output.agrees), None)
+            first = None
+            if output is not None:
+                feeds = runs.feeds[run.inputs]
+                first = first_difference(self.source, self.result, self.judge, feeds, output, edge=True)
+            if run.inputs == "NaN" or (first is not None and first.untouched):
+                found.runs.remove(run)
+                self._excused[run.inputs] = first.node.op_type if first is not None else ""
 
     def _is_a_matter_of_kernels(self) -> bool:
         """Returns whether the first value with other bits has but other last ones: a kernel of another version."""
@@ -281,8 +291,9 @@ class Session:
             found.notes.append(f"{found.source_evaluator} computes the source, {found.result_evaluator} the result")
         if found.source_evaluator == ONNXRUNTIME and self._why:
             found.notes.append(f"onnxruntime takes the source, but not the result: {self._why}")
-        if self._excused:
-            found.notes.append("on inputs that hold NaN they differ, which is not counted")
+        for kind, operator in self._excused.items():
+            first = f", first at a kernel of {operator}" if operator else ""
+            found.notes.append(f"on inputs of the kind {kind!r} they differ{first}; that is not counted")
         if self.judge.random:
             names = sorted(self.judge.random & {value.name for value in self.source.proto.graph.output})
             if names:

@@ -63,10 +63,12 @@ def test_the_last_bits_are_those_of_the_largest_element() -> None:
     assert not only_last_bits(np.array([1]), np.array([2]))
 
 
-def test_nan_may_be_an_excuse() -> None:
-    assert measure(floats(NAN, 1), floats(0, 1), excuse=True).differing == 0
+def test_edges_are_where_much_is_undefined() -> None:
+    assert measure(floats(1e-5), floats(1.01e-5), edge=True).beyond == 0
+    assert measure(floats(1e-5), floats(1.01e-5)).beyond == 1
+    assert measure(floats(NAN, 1), floats(0, 1), edge=True).differing == 0
     assert measure(floats(NAN, 1), floats(0, 1)).beyond == 1
-    assert measure(floats(0, 1), floats(NAN, 1), excuse=True).beyond == 1
+    assert measure(floats(0, 1), floats(NAN, 1), edge=True).beyond == 1
 
 
 def test_integers_may_be_apart_by_a_step() -> None:
