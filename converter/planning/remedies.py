@@ -90,7 +90,7 @@ class _Trials:
     def _advice(self, refusal: Refusal) -> str:
         """Returns what a refusal advises, without what the model has already; else the way around its boundary."""
         remedy = re.sub(_SHAPES, "", refusal.remedy) if self._fixed else refusal.remedy
-        return remedy.replace(_HERE, way_around(refusal)) or way_around(refusal)
+        return with_way(remedy, way_around(refusal))
 
     def _with_true_opset(self, refusal: Refusal, advice: str) -> str:
         """Returns the advice with an opset, and options if it takes them, at which the node is not refused."""
@@ -156,6 +156,14 @@ def _has_fixed_inputs(source: SourceModel) -> bool:
 
 def _is_same_node(one: Refusal, other: Refusal) -> bool:
     return (one.path, one.node, one.operator, one.domain) == (other.path, other.node, other.operator, other.domain)
+
+
+def with_way(remedy: str, way: str) -> str:
+    """Returns a remedy with the way around the boundary where it leaves room for one, without that room if there is no
+    way; the way alone if there is no other remedy."""
+    if way == NONE:
+        remedy = remedy.replace(f", or {_HERE}", "").replace(f"{_HERE}, or ", "")
+    return remedy.replace(_HERE, way) or way
 
 
 def way_around(refusal: Refusal) -> str:

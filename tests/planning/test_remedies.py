@@ -142,6 +142,20 @@ def judged(rows: list[Row], variant: str, targets: tuple[int, ...], options: dic
     return list(found.values())
 
 
+@pytest.mark.parametrize(
+    ("remedy", "way", "told"),
+    [
+        (f"fold it, or {remedies._HERE}", "go no lower than opset 5", "fold it, or go no lower than opset 5"),
+        (f"fold it, or {remedies._HERE}", remedies.NONE, "fold it"),
+        (f"{remedies._HERE}, or cast", remedies.NONE, "cast"),
+        (remedies._HERE, remedies.NONE, remedies.NONE),
+        ("", "go no lower than opset 5", "go no lower than opset 5"),
+    ],
+)
+def test_a_way_that_is_none_is_not_offered(remedy: str, way: str, told: str) -> None:
+    assert remedies.with_way(remedy, way) == told
+
+
 def test_a_remedy_that_sends_somewhere_says_where() -> None:
     root = Path(__file__).parents[2]
     sources = [path for folder in ("adapters", "converter") for path in (root / folder).rglob("*.py")]
