@@ -222,21 +222,24 @@ _FRAGILE: Final = frozenset(
 """Operators whose inference dies where an input has no type, not even an empty one."""
 
 
-def shield(graph: GraphProto) -> None:
-    """States an empty type of each input of such an operator that has none."""
+def shield(graph: GraphProto, *, nested: bool = False) -> set[str]:
+    """States an empty type of each input of such an operator that has none: in the graph that makes it, for within a
+    nested one it would hide what is known of a captured value. Returns the inputs that a nested graph captures."""
     values = [value for held in (graph.input, graph.output, graph.value_info) for value in held]
     known = {value.name for value in values} | {tensor.name for tensor in graph.initializer}
+    wanted: set[str] = set()
     for node in graph.node:
         for _, _, inner in subgraphs(node):
-            shield(inner)
-        if (opsets.canonical_domain(node.domain), node.op_type) not in _FRAGILE:
-            continue
-        for value in values:
-            if value.name in node.input and not value.HasField("type"):
-                value.type.SetInParent()
-        for name in set(node.input) - known:
-            graph.value_info.append(ValueInfoProto(name=name, type=TypeProto()))
-            known.add(name)
+            wanted |= shield(inner, nested=True)
+        if (opsets.canonical_domain(node.domain), node.op_type) in _FRAGILE:
+            wanted.update(node.input)
+    for value in values if wanted else ():
+        if value.name in wanted and not value.HasField("type"):
+            value.type.SetInParent()
+    missing = wanted - known
+    own = missing & {name for node in graph.node for name in node.output} if nested and missing else missing
+    graph.value_info.extend(ValueInfoProto(name=name, type=TypeProto()) for name in sorted(own))
+    return missing - own
 
 
 def typed(name: str, dtype: int, dims: Iterable[int]) -> ValueInfoProto:

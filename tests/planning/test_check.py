@@ -137,3 +137,25 @@ def test_what_never_runs_is_no_bug_of_ours(
             continue
         feeds = {"x": np.arange(5, dtype=np.float32), "c": np.array(True)}
         assert evaluate(result, feeds).values[0].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("made", ["h = Identity(x)", "h = com.acme.Strange(x)"])
+def test_what_a_fragile_operator_captures_keeps_its_type(made: str) -> None:
+    """EyeLike of a value of unknown type ends onnx's inference, so that such a value is stated to have an empty one."""
+    inner = "then_branch = t () => (float[?,?] p) { p = EyeLike <dtype=1> (h) }"
+    source = model(
+        f"""(float[3,3] x, bool c) => (float[?,?] y, float[3,3] z) {{
+            {made} z = MeanVarianceNormalization <axes=[0]> (x)
+            y = If (c) <{inner}, else_branch = e () => (float[?,?] q) {{ q = EyeLike <dtype=1> (h) }}> }}""",
+        12, com_acme=1,
+    )  # fmt: skip
+    result = onnx_convert.convert(source, to=13).model
+    assert [node.op_type for node in result.graph.node][1:] == ["MeanVarianceNormalization", "If"]
+
+
+def test_a_captured_value_is_not_hidden() -> None:
+    branch = "{v} = MeanVarianceNormalization(m) {w} = EyeLike(x)"
+    graph = f"""(int64[3,1] x, float[2,2,5,5] m, bool c) => (float[2,2,5,5] v, int64[3,1] w) {{ v, w = If (c) <
+        then_branch = t () => (float[2,2,5,5] a, int64[3,1] b) {{ {branch.format(v="a", w="b")} }},
+        else_branch = e () => (float[2,2,5,5] d, int64[3,1] f) {{ {branch.format(v="d", w="f")} }}> }}"""
+    assert len(onnx_convert.convert(model(graph, 12), to=13).model.graph.node) == 1
