@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m onnx_convert`, like the script `onnx-convert`, is the command line in a process of its own."""
 
-from onnx_convert.cli import collector
-
 
 def run() -> None:
-    """Runs the command line to the end of the process."""
-    collector.rest()
-    from onnx_convert.cli.main import main
+    """Runs the command line to the end of the process. Its imports take a while, and may be interrupted as well."""
+    try:
+        from onnx_convert.cli import collector
 
-    main(prog_name="onnx-convert", obj=collector.resume)
+        collector.rest()
+        from onnx_convert.cli.main import main
+
+        main(prog_name="onnx-convert", obj=collector.resume)
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
 
 
 if __name__ == "__main__":

@@ -51,11 +51,12 @@ def _infer(serialised: bytes, *, check_type: bool, data_prop: bool) -> GraphProt
 def of_source(
     source: SourceModel,
     disown: Callable[[set[str]], None] = lambda _: None,
+    doubt: Callable[[], None] = lambda: None,
 ) -> GraphProto:
     """Returns the inferred main graph of a model; it may be without nodes if they are simple.
 
     What the model states of its values is believed only if nothing contradicts it: `disown` is told the values of
-    which it states what is not so.
+    which it states what is not so, and `doubt` is called if onnx finds fault with the model, or its statements.
     """
     seen = view.of_source(source)
     look = partial(strictly, check_type=False)  # which is for the result's check to see
@@ -68,6 +69,8 @@ def of_source(
     serialised = (view.of_source(source) if in_parts is not None else seen).serialised()  # the first is spent then
     if found is None:
         found = _attempt(look, serialised)
+    if found is None:
+        doubt()
     if found is None or what:
         settled = claims.settle(serialised, found, look)
         disown(settled.false)

@@ -51,9 +51,14 @@ def _untyped(attribute: AttributeProto) -> int:
     return int(AttributeProto.AttributeType.Value(kind))
 
 
+def field_of(kind: int) -> str:
+    """Returns the field in which an attribute of a type holds its value."""
+    return _SCALARS.get(kind) or _LISTS.get(kind, "")
+
+
 def holds_value(attribute: AttributeProto, kind: int) -> bool:
     """Tells whether an attribute has the field of a type, and no other."""
-    field = _SCALARS.get(kind) or _LISTS.get(kind)
+    field = field_of(kind)
     return {found.name for found, _ in attribute.ListFields()} - {"name", "doc_string", "type"} == {field}
 
 

@@ -22,6 +22,7 @@ _MOST_BITS: Final = 2**63 * 8  # of one tensor
 _DTYPES: Final = frozenset(TensorProto.DataType.values()) - {TensorProto.UNDEFINED}
 _FIELDS: Final = {1: "float_data", 6: "int32_data", 7: "int64_data", 8: "string_data", 11: "double_data"}
 _FIELDS_OF: Final = _FIELDS | {12: "uint64_data", 13: "uint64_data", 14: "float_data", 15: "double_data"}
+_ALL_FIELDS: Final = ("raw_data", *sorted(set(_FIELDS_OF.values())))
 _LONGEST_ENTRY: Final = 11  # bytes: a tag, and a number
 _PACKED: Final = {21: 2, 22: 2, 23: 2, 25: 4, 26: 4}  # elements in an entry of int32_data
 
@@ -61,6 +62,8 @@ def fault(tensor: TensorProto, raw: int | None = None) -> str:
         return "a dimension is below 0"
     if tensor.data_location == TensorProto.EXTERNAL and raw is None:
         return ""
+    if sum([bool(getattr(tensor, field)) for field in _ALL_FIELDS]) + (raw is not None) > 1:
+        return "it has elements in two fields"
     elements = count(tensor.dims)
     if raw is not None and raw < 0:
         most = _LONGEST_ENTRY * elements * (2 if dtype in (14, 15) else 1)
@@ -102,6 +105,8 @@ def type_fault(kind: TypeProto) -> str:
         if tensor.elem_type and tensor.elem_type not in _DTYPES:
             return f"dtype {tensor.elem_type} does not exist"
         sizes = [dim.dim_value for dim in tensor.shape.dim if dim.HasField("dim_value")]
+        if not all(isinstance(dim.dim_param, str) for dim in tensor.shape.dim):
+            return "the name of a size is not UTF-8"
         if len(tensor.shape.dim) > MOST_AXES:
             return f"it has {len(tensor.shape.dim)} dimensions"
         wrong = dims_fault(sizes, BITS.get(tensor.elem_type, 8))

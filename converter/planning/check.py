@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from onnx_convert.model.patch import Rewrite
     from onnx_convert.planning.plan import Plan
 
+_NODES: Final = re.compile(r"\(op_type:([^,)]+)(?:, node name: ([^)]*))?\)")
+_UNFOUNDED: Final = "size input must be greater than 0"  # no text of a window says so
 _LEFT_OUT: Final = "the stated type of {!r} contradicts the model and is left out"
 
 
@@ -81,6 +83,8 @@ def _why_not_valid(source: SourceModel) -> str:
 
 
 def _check(source: SourceModel, plan: Plan) -> Findings:
+    if plan.doubtful:
+        _judge_rewritten(source, plan)
     checking = _Checking(source, plan)
     found, settled = checking.judged()
     if found:
@@ -113,6 +117,20 @@ def _falsely_stated(source: SourceModel) -> str:
     return ""
 
 
+def _judge_rewritten(source: SourceModel, plan: Plan) -> None:
+    """Raises InvalidModelError if onnx's inference finds fault with a node that was rewritten, whatever the model
+    states of its values. What it finds in others it finds in the result as well."""
+    faults, _ = _settle(claims.without(view.of_source(source).serialised()), None)
+    for fault in faults:
+        if _UNFOUNDED in fault:
+            continue
+        for operator, name in _NODES.findall(fault):
+            for rewrite in plan.rewrites:
+                if rewrite.source.op_type == operator and name in ("", rewrite.source.name):
+                    where = f"{source.name}: {operator} {rewrite.node!r}"
+                    raise InvalidModelError(f"does not pass onnx's own check: {fault}", where=where)
+
+
 def faults_of(source: SourceModel) -> list[str]:
     """Returns what onnx's own full check finds wrong with a source, one line a fault."""
     return find(view.of_source(source))[0]
@@ -136,7 +154,8 @@ class _Checking:
         self.plan = plan
         self.findings = Findings()
         self._concern = settling.concern(source.index.operators | plan.operators, plan.patch.opsets)
-        self._facts: Facts | None = None
+        self._facts: Facts | None = None  # of the source, whatever is claimed
+        self._false: tuple[set[str], GraphProto] = set(), GraphProto()  # what is claimed and not so, and what is so
 
     def _look(self) -> View:
         return view.of_result(self.source, self.findings.applied(self.plan.patch))
@@ -163,7 +182,9 @@ class _Checking:
         """Returns the type of a value of the source as it follows from the operators, whatever is claimed."""
         if self._facts is None:
             bare = claims.without(view.of_source(self.source).serialised())
-            self._facts = Facts(lambda: settling.settle(ModelProto.FromString(bare), None, claims.leniently).graph)
+            graph = settling.settle(ModelProto.FromString(bare), None, claims.leniently).graph
+            self._facts = Facts(lambda: graph)
+            self._false = claims.contradicting(self.source.proto.graph, graph), graph
         return self._facts.type_of(name) or TypeProto()
 
     def dispute(self) -> tuple[list[str], Settled | None]:
@@ -211,6 +232,9 @@ class _Checking:
             if name in self._stale or not contradicts(found, before):
                 continue
             if contradicts(found, self.type_of_source(name)):
+                if name in self._false[0]:  # what is found is what is claimed
+                    self.retract({name}, self._false[1])
+                    continue
                 raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
             self.retract({name}, graph)  # or it follows from a claim
         outputs = {value.name for value in patch.graph.output if not isinstance(value, str)}

@@ -41,7 +41,8 @@ class Plan(NamedTuple):
 
     `rewrites` tells who wrote which node, `known` what inference found in the source of the values that rewritten nodes
     made (serialised types by name; None if no rewrite had to ask), `operators` those of new nodes, by domain and name;
-    `false` are values of which the source states what is not so.
+    `false` are values of which the source states what is not so; `doubtful` says that onnx's inference found fault with
+    the source.
     """
 
     patch: ModelPatch
@@ -57,6 +58,7 @@ class Plan(NamedTuple):
     known: Mapping[str, bytes] | None = None
     operators: AbstractSet[tuple[str, str]] = frozenset()
     false: AbstractSet[str] = frozenset()
+    doubtful: bool = False
 
     def completed(self, findings: Findings) -> Plan:
         """Returns the plan with what its check found to be added."""

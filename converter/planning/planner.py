@@ -98,7 +98,8 @@ class _Planner:
             source.texts,
         )
         self._false: set[str] = set()
-        self._facts = Facts(lambda: inference.of_source(source, self._false.update), len(model.graph.node))
+        self._doubtful = False
+        self._facts = Facts(lambda: inference.of_source(source, self._false.update, self._doubt), len(model.graph.node))
         self._steps: Counter[Step] = Counter()
         self._refusals: list[Refusal] = []
         self._assumed: list[str] = []
@@ -152,7 +153,18 @@ class _Planner:
             known=self._known(driver),
             operators=driver.written,
             false=self._false,
+            doubtful=self._is_doubtful(driver),
         )
+
+    def _doubt(self) -> None:
+        self._doubtful = True
+
+    def _is_doubtful(self, driver: Driver) -> bool:
+        """Returns whether onnx's inference finds fault with a source of which nodes were rewritten: it will not see
+        these nodes any more in the result."""
+        if driver.rewrites:
+            _ = self._facts.stated
+        return self._doubtful
 
     def _notes(self, patch: GraphPatch) -> list[str]:
         gone = sum(tensor.name in patch.dropped_inputs for tensor in self.source.proto.graph.initializer)

@@ -299,7 +299,10 @@ class Node:
                 code="needs-attribute",
                 unknown=True,
             )
-        return self.draft.session.texts(attribute_value(attribute))
+        value = self.draft.session.texts(attribute_value(attribute))
+        if value == "" and formal is not None and formal.default_value.type == AttributeProto.STRING:
+            return attribute_value(formal.default_value)  # which some write for the default
+        return value
 
     def tensor(self, name: str) -> numpy.ndarray[Any, Any]:
         """Returns the elements of a TENSOR attribute that has to be there."""

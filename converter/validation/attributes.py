@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx import AttributeProto, TensorProto
 
 from onnx_convert.model import tensor_validation
-from onnx_convert.model.attributes import KIND_NUMBERS, attribute_value, holds_value
+from onnx_convert.model.attributes import KIND_NUMBERS, attribute_value, field_of, holds_value
 from onnx_convert.spec import opsets
 from onnx_convert.validation import forests, words
 
@@ -21,6 +21,9 @@ _INT, _INTS, _STRING, _STRINGS = (
     AttributeProto.STRING,
     AttributeProto.STRINGS,
 )
+
+
+_OF_ALL: Final = {"name", "doc_string", "type", "ref_attr_name"}
 
 
 def fault(node: NodeProto, opset: int, domain: str) -> str:
@@ -41,6 +44,9 @@ def fault(node: NodeProto, opset: int, domain: str) -> str:
         kind = attribute.type or _untyped(attribute, wanted)
         if not kind:
             return f"attribute {name} has no type"
+        strange = {field.name for field, _ in attribute.ListFields()} - _OF_ALL - {field_of(kind)}
+        if strange and attribute.type:
+            return f"attribute {name} holds {', '.join(sorted(strange))} besides its value"
         if kind != wanted:
             given, right = (AttributeProto.AttributeType.Name(number) for number in (kind, wanted))
             return f"attribute {name} is of type {given} where opset {opset} has {right}"
@@ -64,6 +70,8 @@ def _value_fault(operator: str, attribute: AttributeProto, kind: int, domain: st
     name = attribute.name
     if kind in (_STRING, _STRINGS):
         allowed = words.WORDS.get((operator, name)) if domain in (opsets.AI_ONNX, opsets.AI_ONNX_ML) else None
+        if (operator, name) == ("Cast", "to") and _text(attribute.s) not in TensorProto.DataType.keys():  # noqa: SIM118
+            return f"attribute to is {_text(attribute.s)!r}, which is no dtype"
         for word in (attribute.s,) if kind == _STRING else attribute.strings:
             if allowed is not None and word and word not in allowed:
                 return f"attribute {name} is {_text(word)!r}, which is none of {', '.join(sorted(map(_text, allowed)))}"

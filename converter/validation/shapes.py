@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.model.tensor_validation import MOST_AXES, dims_fault
-from onnx_convert.validation import pairs
+from onnx_convert.validation import layouts, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -328,7 +328,7 @@ def _rules() -> dict[str, tuple[Callable[[Use], str], ...]]:
     add("GatherND", _gather_nd)
     add("EyeLike", _rank(0, 2))
     add("OneHot", _depth)
-    for operators, more in pairs.BY_OPERATOR:
+    for operators, more in (*pairs.BY_OPERATOR, *layouts.BY_OPERATOR):
         add(operators, *more)
     return {operator: tuple(found) for operator, found in rules.items()}
 

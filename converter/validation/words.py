@@ -71,7 +71,8 @@ AT_LEAST: Final[dict[str, int]] = (
     )
     | dict.fromkeys("tree_roots nodes_featureids nodes_treeids nodes_nodeids class_ids target_ids".split(), 0)
     | dict.fromkeys("leaf_targetids nodes_truenodeids nodes_falsenodeids inputdimensions ngram_counts".split(), 0)
-    | dict.fromkeys("ngram_indexes".split(), 0)
+    | dict.fromkeys("ngram_indexes qk_matmul_output_mode noop_with_empty_axes allowzero".split(), 0)
+    | dict.fromkeys("left_window_size right_window_size".split(), -1)
 )
 """The least that an integer, or each of a list, may be, by the name of the attribute, whatever the operator."""
 
@@ -82,10 +83,10 @@ MOST_AXES: Final = 1000
 """More axes than any tensor has; beyond it onnx's own code loops, or dies."""
 
 MOST: Final[dict[str, int]] = dict.fromkeys(
-    "kernel_shape strides dilations pads output_padding group blocksize num_outputs hidden_size size sample_size"
+    "kernel_shape strides dilations pads paddings output_padding group blocksize num_outputs hidden_size size sample_size"
     " q_num_heads kv_num_heads offset_group num_groups pooled_shape output_height output_width max_gram_length".split(),
     2**31 - 1,
-)
+) | {"qk_matmul_output_mode": 3, "noop_with_empty_axes": 1, "allowzero": 1}
 """The most that an integer, or each of a list, may be: what runtimes hold in 32 bits."""
 
 EQUALLY_LONG: Final[dict[str, tuple[tuple[str, ...], ...]]] = {

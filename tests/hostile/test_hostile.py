@@ -94,6 +94,31 @@ def test_refused_as_too_large(graph: str, opset: int, target: int) -> None:
         ("(float[2] x) => (float[2] y) { y = Cast<to=99>(x) }", 13, "no dtype"),
         ("(float[2,3] x) => (float[2,3] y) { y = Softmax<axis=1.5>(x) }", 13, "of type FLOAT where"),
         ('(float[4,4] x) => (float[A,B] y) <int64[4] p={0,0,0,1}> { y = Pad<mode="x">(x, p) }', 13, "none of"),
+        ("(float[4,2,3] x, float[1,5,3] w, float[1,4,4] r) => (float[A,B] y) { y = RNN<hidden_size=4>(x, w, r) }", 14,
+         r"W has the shape \[1, 5, 3\], not \[1, 4, 3\]"),
+        (("(float[4,2,3] x, float[1,16,3] w, float[1,16,4] r, float[1,16] b) => (float[A,B,C,D] y)"
+         " { y = LSTM<hidden_size=4>(x, w, r, b) }"), 14, r"B has the shape \[1, 16\], not \[1, 32\]"),
+        ("(float[1,1,4,4] x, float[1,2,2,3] g) => (float[A,B] y) { y = GridSample(x, g) }", 16, "grid has the shape"),
+        ("(float[5,4] x, int64[3] s) => (float[A,B] y) { y = CenterCropPad(x, s) }", 18, "3 sizes for 2 axes"),
+        ("(float[1,64,1] x) => (float[A,B,C,D] y) <int64 s = {0}, int64 l = {16}> { y = STFT(x, s, , l) }", 17,
+         "frame_step is 0"),
+        ("(float[1,2,4,6] x) => (float[A,B] y) <float[0] r = {}> { y = Resize(x, r, r) }", 11, "neither scales nor"),
+        (("(float[2,6,5] x, float[6] s, float[6,6] b) => (float[A,B,C] y)"
+         " { y = GroupNormalization<num_groups=2>(x, s, b) }"), 21, "bias has the shape"),
+        ("(int8[2,3,2] x, float[3] s, int8[4] z) => (float[2,3,2] y) { y = DequantizeLinear<axis=1>(x, s, z) }", 13,
+         "differ in shape"),
+        ('(float[4] a, float[3] b) => (float y) { y = Einsum<equation="i,i->">(a, b) }', 12, "sizes 4 and 3"),
+        ("(float[2,3] a, float[4,5] b) => (float[2,5] y) { y = Gemm(a, b) }", 13, "of 3 columns and of 4 rows"),
+        ("(float[4,5] x) => (float[A,B] y) <int64 s = {1}, int64[1] e = {3}> { y = Slice(x, s, e) }", 13, "rank 0, not"),
+        (("(float[2,4,3,16] q, float[2,4,6,16] k, float[3,1,3,6] m) => (float[A,B,C,D] y)"
+         " { y = Attention(q, k, k, m) }"), 23, "a mask of shape"),
+        ("(float[2,4,3,16] q, float[2,4,6,16] k) => (float[A,B,C,D] y) { y, p = Attention(q, k, k) }", 23,
+         "none for the values"),
+        ("(float[2,4,24] q, float[2,6,7] k) => (float[A,B,C] y)"
+         " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k) }", 23, "not those of 3 heads"),
+        ('(float[2] x) => (int32[2] y) { y = Cast<to="NOTSET">(x) }', 5, "no dtype"),
+        ("(float[2,3] x) => (float[2,3] y) <int64[0] i = {}> { y = ReduceSum<noop_with_empty_axes=7>(x, i) }", 13,
+         "too large"),
         ("(float[1,1,4,4] x) => (float[A,B,C,D] y) { y = MaxPool<kernel_shape=[2,9]>(x) }", 12, "does not fit"),
     ],
 )  # fmt: skip
@@ -102,6 +127,27 @@ def test_not_valid(graph: str, opset: int, says: str) -> None:
         with pytest.raises(InvalidModelError, match=says) as caught:
             onnx_convert.convert(text(graph, opset), to=target)
         assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset", "target"),
+    [
+        (("(float[2,4,8] q, float[4,1,4] w, float[2,4,2] s) => (float[A,B,C] y)"
+         " { y, p = CausalConvWithState(q, w, , s) }"), 27, 26),
+        ('(float[2,3] a, float[3,4] b) => (float[2,4] y) { y = Einsum<equation="ij,jk,kl->il">(a, b) }', 12, 11),
+    ],
+)  # fmt: skip
+def test_what_onnx_finds_in_a_node_that_is_rewritten(graph: str, opset: int, target: int) -> None:
+    """Nothing is left of it in the result that onnx could find fault with."""
+    with pytest.raises(InvalidModelError):
+        onnx_convert.convert(text(graph, opset, ir=10), to=target)
+
+
+def test_a_claim_about_a_rank_that_follows() -> None:
+    """The rank of a reduction by one axis at run time is known; what is stated of it is not so."""
+    source = text("(float[3,2,2] x, int64[1] a) => (float[3,2,M] y) { y = ReduceMean<keepdims=0>(x, a) }", 18)
+    report = onnx_convert.convert(source, to=11).report
+    assert any("contradicts the model" in warning for warning in report.warnings)
 
 
 def without_type(model: ModelProto) -> None:

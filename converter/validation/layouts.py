@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks lists that have an entry for each axis, group or gate, where onnx's own inference does not count them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from onnx_convert.validation.pairs import alike, ranks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from onnx_convert.validation.uses import Use
+
+    Rule = Callable[[Use], str]
+
+_GATES: Final = {"RNN": 1, "GRU": 3, "LSTM": 4}
+
+
+def _demanded(use: Use, index: int, wanted: Sequence[int | None], what: str) -> str:
+    """Returns what is wrong with the shape of an input, "" if nothing is known to be."""
+    dims = use.dims(index)
+    if dims is None:
+        return ""
+    if len(dims) != len(wanted) or any(
+        a is not None and b is not None and a != b for a, b in zip(dims, wanted, strict=True)
+    ):
+        return f"{what} has the shape {_shown(dims)}, not {_shown(wanted)}"
+    return ""
+
+
+def _shown(dims: Sequence[int | None]) -> str:
+    return f"[{', '.join('?' if size is None else str(size) for size in dims)}]"
+
+
+def recurrent(use: Use) -> str:
+    """Returns what is wrong with the shapes of a recurrent layer: an entry for each direction, gate, and element of the
+    state."""
+    x, gates = use.dims(0), _GATES[use.operator]
+    directions = 2 if use.given.get("direction") in ("bidirectional", b"bidirectional") else 1
+    hidden = use.given.get("hidden_size")
+    if not isinstance(hidden, int):
+        recurrence = use.dims(2)
+        hidden = recurrence[-1] if recurrence else None
+    if x is not None and len(x) != 3:
+        return f"X has rank {len(x)}, not 3"
+    first, second, features = x if x is not None else (None, None, None)
+    batch = first if use.given.get("layout") else second
+    state = [batch, directions, hidden] if use.given.get("layout") else [directions, batch, hidden]
+
+    def times(count: int) -> int | None:
+        return count * hidden if hidden is not None else None
+
+    demands = [
+        (1, [directions, times(gates), features], "W"),
+        (2, [directions, times(gates), hidden], "R"),
+        (3, [directions, times(2 * gates)], "B"),
+        (4, [batch], "sequence_lens"),
+        (5, state, "initial_h"),
+        (6, state, "initial_c"),
+        (7, [directions, times(3)], "P"),
+    ]
+    return next((found for index, wanted, what in demands if (found := _demanded(use, index, wanted, what))), "")
+
+
+def grid(use: Use) -> str:
+    """Returns what is wrong with the grid of GridSample: a place of as many numbers as an image has axes."""
+    x, places = use.dims(0), use.dims(1)
+    if x is not None and (len(x) < 3 or (use.opset < 20 and len(x) != 4)):
+        return f"X has rank {len(x)}"
+    if x is None or places is None:
+        return ""
+    return _demanded(use, 1, [x[0], *[None] * (len(x) - 2), len(x) - 2], "grid")
+
+
+def crop(use: Use) -> str:
+    """Returns what is wrong with the sizes of CenterCropPad: one for each axis."""
+    dims, axes, count = use.dims(0), use.given.get("axes"), use.length(1)
+    wanted = len(axes) if isinstance(axes, list) else len(dims) if dims is not None else None
+    return f"shape has {count} sizes for {wanted} axes" if None not in (count, wanted) and count != wanted else ""
+
+
+def transform(use: Use) -> str:
+    """Returns what is wrong with the signal and the steps of STFT."""
+    dims, step, length = use.dims(0), use.elements(1), use.elements(3)
+    if dims is not None and (len(dims) != 3 or dims[-1] not in (1, 2, None)):
+        return f"the signal has the shape {_shown(dims)}, not [batch, length, 1] or [batch, length, 2]"
+    for what, numbers in (("frame_step", step), ("frame_length", length)):
+        if numbers and numbers[0] < 1:
+            return f"{what} is {numbers[0]}, and has to be at least 1"
+    window = use.dims(2)
+    return f"the window has rank {len(window)}, not 1" if window is not None and len(window) != 1 else ""
+
+
+def resize(use: Use) -> str:
+    """Returns what is wrong with the scales and sizes of Resize and Upsample: one for each axis, of one of them."""
+    dims, axes = use.dims(0), use.given.get("axes")
+    wanted = len(axes) if isinstance(axes, list) else len(dims) if dims is not None else None
+    newer = use.operator == "Resize" and use.opset >= 11
+    scales, sizes = (use.length(2), use.length(3)) if newer else (use.length(1), None)
+    if not newer and use.opset < 9:
+        given = use.given.get("scales")
+        scales = len(given) if isinstance(given, list) else None
+    if newer and scales == 0 and len(use.inputs) < 4:
+        return "it has neither scales nor sizes"
+    corners = use.length(1) if use.given.get("coordinate_transformation_mode") == "tf_crop_and_resize" else None
+    if newer and corners is not None and wanted is not None and corners != 2 * wanted:
+        return f"roi has {corners} entries for {wanted} axes"
+    for what, count in (("scales", scales), ("sizes", sizes)):
+        if wanted is not None and count and count != wanted:
+            return f"{what} has {count} entries for {wanted} axes"
+    return ""
+
+
+def groups(use: Use) -> str:
+    """Returns what is wrong with scale and bias of GroupNormalization: an entry for each channel, below 21 for each
+    group."""
+    dims, count = use.dims(0), use.given.get("num_groups")
+    known = dims[1] if dims is not None and len(dims) > 1 else None
+    if dims is not None and len(dims) < 2:
+        return f"the input has rank {len(dims)}"
+    if isinstance(count, int) and count > 0 and known is not None and known % count:
+        return f"{known} channels cannot be divided into {count} groups"
+    if use.opset < 21 and use.dims(1) == (count,):
+        known = count
+    return _demanded(use, 1, [known], "scale") or _demanded(use, 2, [known], "bias")
+
+
+def scales_of_quantization(use: Use) -> str:
+    """Returns what is wrong with scales: one, one for each slice of an axis, or one for each block of an axis."""
+    dims, scale = use.dims(0), use.dims(1)
+    axis, block = use.given.get("axis", 1), use.given.get("block_size", 0)
+    if dims is None or not scale or not isinstance(axis, int) or not -len(dims) <= axis < len(dims):
+        return ""
+    if block:
+        wanted: list[int | None] = [*dims]
+        size = dims[axis]
+        wanted[axis] = -(-size // block) if size is not None and isinstance(block, int) else None
+        return _demanded(use, 1, wanted, "the scale")
+    if len(scale) > 1:
+        return f"the scale has rank {len(scale)}, and there are no blocks"
+    return "" if scale == (1,) else _demanded(use, 1, [dims[axis]], "the scale")
+
+
+def zero_points(use: Use) -> str:
+    """Returns what is wrong with zero points: one for each scale."""
+    scale, zero = use.dims(1), use.dims(2)
+    return "" if {scale, zero} == {(), (1,)} else alike(1, 2)(use)
+
+
+def einsum(use: Use) -> str:
+    """Returns what is wrong with the sizes that go by one letter."""
+    equation = use.given.get("equation")
+    if not isinstance(equation, str):
+        return ""
+    terms = equation.replace(" ", "").split("->")[0].split(",")
+    if len(terms) != len(use.inputs):
+        return f"the equation is for {len(terms)} inputs, and there are {len(use.inputs)}"
+    sizes: dict[str, int] = {}
+    for index, term in enumerate(terms):
+        dims = use.dims(index)
+        if dims is None or "." in term:
+            continue
+        if len(term) != len(dims):
+            return f"{term} stands for an input of rank {len(dims)}"
+        for letter, size in zip(term, dims, strict=True):
+            if size not in (None, 1) and sizes.setdefault(letter, size) != size:
+                return f"{letter} stands for sizes {sizes[letter]} and {size}"
+    return ""
+
+
+def heads_of_mask(use: Use) -> str:
+    """Returns what is wrong with the batch and the heads of a mask of Attention, and with states that come in pairs."""
+    if use.outputs == 2:
+        return "it has an output for the keys of the present, and none for the values"
+    q, mask = use.dims(0), use.dims(3)
+    if mask is not None and len(mask) > 4:
+        return f"a mask of rank {len(mask)}"
+    if q is None or mask is None or len(q) != 4:
+        return ""
+    for place in range(3, len(mask) + 1):
+        size, wanted = mask[-place], q[-place]
+        if size not in (None, 1) and wanted is not None and size != wanted:
+            return f"a mask of shape {_shown(mask)} for queries of shape {_shown(q)}"
+    return ""
+
+
+def widths_of_heads(use: Use) -> str:
+    """Returns what is wrong with the width of queries, keys and values of rank 3: heads of one size, side by side."""
+    sizes: list[int] = []
+    for index, name in enumerate(("q_num_heads", "kv_num_heads", "kv_num_heads")):
+        dims, heads = use.dims(index), use.given.get(name)
+        if dims is None or len(dims) != 3 or dims[2] is None or not isinstance(heads, int) or heads < 1:
+            continue
+        if dims[2] % heads:
+            return f"{dims[2]} elements are not those of {heads} heads"
+        if index < 2:
+            sizes.append(dims[2] // heads)
+    return f"queries of {sizes[0]} and keys of {sizes[1]} elements" if len(set(sizes)) > 1 else ""
+
+
+def grams(use: Use) -> str:
+    """Returns what is wrong with the counts of TfIdfVectorizer: where the grams of each length begin."""
+    counts, longest = use.given.get("ngram_counts"), use.given.get("max_gram_length")
+    if isinstance(counts, list) and isinstance(longest, int) and len(counts) < longest:
+        return f"ngram_counts has {len(counts)} entries, and grams are up to {longest} long"
+    return ""
+
+
+def pads(use: Use) -> str:
+    """Returns what is wrong with the number of pads, of which no element may be known: two for each axis."""
+    dims, count = use.dims(0), use.length(1) if use.opset >= 11 else None
+    if len(use.inputs) > 3:
+        axes = use.length(3)
+        wanted = 2 * axes if axes is not None else None
+    else:
+        wanted = 2 * len(dims) if dims is not None else None
+    return f"pads has {count} entries, not {wanted}" if None not in (count, wanted) and count != wanted else ""
+
+
+def positions(use: Use) -> str:
+    """Returns what is wrong with the caches of RotaryEmbedding if no positions choose among their rows, or with the
+    shape of the positions."""
+    x = use.dims(0)
+    if x is None or len(x) not in (3, 4):
+        return ""
+    batch, length = x[0], x[-2]
+    if len(use.inputs) > 3:
+        return _demanded(use, 3, [batch, length], "position_ids")
+    caches = (_demanded(use, index, [batch, length, None], f"input {index}") for index in (1, 2))
+    return next(filter(None, caches), "")
+
+
+def deformed(use: Use) -> str:
+    """Returns what is wrong with the sizes of DeformConv: channels in groups, offsets for each place of the kernel."""
+    x, weights, group = use.dims(0), use.dims(1), use.given.get("group", 1)
+    if x is None or weights is None:
+        return ""
+    if len(x) < 3 or len(weights) != len(x):
+        return f"X has rank {len(x)}, and W rank {len(weights)}"
+    channels, inner = x[1], weights[1]
+    if 0 in (channels, inner) or 0 in weights[2:]:
+        return "a size of X or W is 0"
+    if isinstance(group, int) and channels is not None and inner is not None and channels != inner * group:
+        return f"{channels} channels for {group} groups of {inner}"
+    return ""
+
+
+def product(use: Use) -> str:
+    """Returns what is wrong with the sizes of Gemm."""
+    a, b, c = use.dims(0), use.dims(1), use.dims(2)
+    if a is None or b is None or len(a) != 2 or len(b) != 2:
+        return ""
+    rows, inner = reversed(a) if use.given.get("transA") else a
+    same, columns = reversed(b) if use.given.get("transB") else b
+    if None not in (inner, same) and inner != same:
+        return f"matrices of {inner} columns and of {same} rows"
+    if c is None:
+        return ""
+    wanted = (rows, columns)[2 - min(len(c), 2) :]
+    if len(c) > 2 or any(n not in (None, 1) and m is not None and m != n for m, n in zip(wanted, c, strict=True)):
+        return f"C, of shape {_shown(c)}, does not go onto {_shown([rows, columns])}"
+    return ""
+
+
+BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
+    ("RNN GRU LSTM", (recurrent,)),
+    ("GridSample", (grid,)),
+    ("CenterCropPad", (ranks(1, 1), crop)),
+    ("STFT", (transform,)),
+    ("Resize Upsample", (resize,)),
+    ("GroupNormalization", (groups,)),
+    ("QuantizeLinear DequantizeLinear", (zero_points, scales_of_quantization)),
+    ("Slice", tuple(ranks(index, 1) for index in (1, 2, 3, 4))),
+    ("Trilu", (ranks(1, 0, 1),)),
+    ("Einsum", (einsum,)),
+    ("Gemm", (product,)),
+    ("Attention", (heads_of_mask, widths_of_heads)),
+    ("TfIdfVectorizer", (grams,)),
+    ("RotaryEmbedding", (positions,)),
+    ("Pad", (pads,)),
+    ("DeformConv", (deformed,)),
+)
+"""Rules by operators."""
