@@ -62,7 +62,7 @@ def fault(tensor: TensorProto, raw: int | None = None) -> str:
         return "a dimension is below 0"
     if tensor.data_location == TensorProto.EXTERNAL and raw is None:
         return ""
-    if sum([bool(getattr(tensor, field)) for field in _ALL_FIELDS]) + (raw is not None) > 1:
+    if raw != -1 and sum([bool(getattr(tensor, field)) for field in _ALL_FIELDS]) + (raw is not None) > 1:
         return "it has elements in two fields"
     elements = count(tensor.dims)
     if raw is not None and raw < 0:
