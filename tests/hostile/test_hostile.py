@@ -114,8 +114,8 @@ def test_refused_as_too_large(graph: str, opset: int, target: int) -> None:
          " { y = Attention(q, k, k, m) }"), 23, "a mask of shape"),
         ("(float[2,4,3,16] q, float[2,4,6,16] k) => (float[A,B,C,D] y) { y, p = Attention(q, k, k) }", 23,
          "none for the values"),
-        ("(float[2,4,24] q, float[2,6,7] k) => (float[A,B,C] y)"
-         " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k) }", 23, "not those of 3 heads"),
+        (("(float[2,4,24] q, float[2,6,7] k) => (float[A,B,C] y)"
+         " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k) }"), 23, "not those of 3 heads"),
         ('(float[2] x) => (int32[2] y) { y = Cast<to="NOTSET">(x) }', 5, "no dtype"),
         ("(float[2,3] x) => (float[2,3] y) <int64[0] i = {}> { y = ReduceSum<noop_with_empty_axes=7>(x, i) }", 13,
          "too large"),
