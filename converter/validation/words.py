@@ -84,7 +84,8 @@ MOST_AXES: Final = 1000
 
 MOST: Final[dict[str, int]] = dict.fromkeys(
     "kernel_shape strides dilations pads paddings output_padding group blocksize num_outputs hidden_size size"
-    " sample_size q_num_heads kv_num_heads offset_group num_groups pooled_shape output_height output_width max_gram_length".split(),
+    " sample_size"
+    " q_num_heads kv_num_heads offset_group num_groups pooled_shape output_height output_width max_gram_length".split(),
     2**31 - 1,
 ) | {"qk_matmul_output_mode": 3, "noop_with_empty_axes": 1, "allowzero": 1}
 """The most that an integer, or each of a list, may be: what runtimes hold in 32 bits."""
