@@ -200,7 +200,9 @@ def _matched(node: Node, op: Emitter, count: int) -> Value:
 @downgrade("CenterCropPad", at=18)
 def pad_then_slice(node: Node, op: Emitter) -> Value:
     """Pads what is too small, slices what is too large; an odd element more is added or dropped at the end."""
-    x, numbers, axes = node.input(0), Numbers(op), node.attr("axes") or None
+    x, numbers, axes = node.input(0), Numbers(op), node.attr("axes")
+    if axes == []:
+        return op.Identity(x)
     sizes, target = numbers.sizes(x, axes), numbers.of(node.input(1), 0)
     more, less = ((one - other).at_least(0).whole() for one, other in ((target, sizes), (sizes, target)))
     named = None if axes is None else op.const(axes)

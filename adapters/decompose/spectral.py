@@ -46,13 +46,13 @@ def sum_of_cosines(node: Node, op: Emitter) -> Value:
     op.equivalent("the cosines may be rounded otherwise")
     numbers = Numbers(op)
     size = numbers.one(node.input(0), 0)
-    reals = numbers.to(FLOAT if size.known is None else DOUBLE)
+    dtype = node.attr("output_datatype")
+    reals = numbers.to(FLOAT if size.known is None and dtype != DOUBLE else DOUBLE)
     turns = reals.of(numbers.up_to(size)) * (2 * pi) / (size if node.attr("periodic") else size - 1)
     first, *others = _COSINES[node.operator]
     total = reals.of(first)
     for k, term in enumerate(others, 1):
         total = total + (turns * k).cos() * term
-    dtype = node.attr("output_datatype")
     if is_integer(dtype):  # which cuts off what is just below a whole number
         total = total + (2**-20 if size.known is None else 2**-40)
     return total.in_dtype(dtype)

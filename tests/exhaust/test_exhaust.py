@@ -15,6 +15,7 @@ from exhaust.run import Explorer, Walk, crossings, load, save, table
 
 import onnx_convert.adapters  # noqa: F401 (fills the registry)
 from onnx_convert.rewrite import registry
+from onnx_convert.spec import opsets
 
 ROOT = Path(__file__).parents[2]
 EVERY = crossings()
@@ -33,11 +34,17 @@ def quiet() -> object:
 
 
 def adapted() -> set[str]:
-    return {key[1] for key, decision in registry.decisions() if isinstance(decision, registry.Adapter)}
+    """Operators that the installed onnx knows; of later ones there is no schema to make cases of."""
+    return {
+        key[1]
+        for key, decision in registry.decisions()
+        if isinstance(decision, registry.Adapter) and key[2] <= opsets.latest(key[0])
+    }
 
 
 def test_every_operator_that_has_an_adapter_has_a_domain() -> None:
-    assert not adapted() - domains.DOMAINS.keys() - domains.ELSEWHERE.keys(), "write a domain"
+    missing = adapted() - domains.DOMAINS.keys() - domains.ELSEWHERE.keys()
+    assert not missing, "write a domain"
     assert not (domains.DOMAINS.keys() | domains.ELSEWHERE.keys()) - adapted(), "no adapter is left"
     assert not domains.DOMAINS.keys() & domains.ELSEWHERE.keys()
 

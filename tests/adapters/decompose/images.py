@@ -170,6 +170,7 @@ CROP: list[Row] = [
         ("of some axes", crop("2,9", "axes=[-1,0]", y="9,5,2"), {}),
         ("to the same", crop("4,5,6"), {}),
         ("to nothing", crop("0", "axes=[1]", y="4,0,6"), {}),
+        ("of no axis", "(float[2] x, int64[0] s) => (float[2] y) {y=CenterCropPad<axes: ints = []>(x, s)}", {"s": []}),
         ("at run time", "(float[4,5] x, int32[2] s) => (float[?,?] y) { y = CenterCropPad(x, s) }", {"s": [3, 8]}),
     )
 ]  # fmt: skip

@@ -99,6 +99,14 @@ WHOLE: list[Row] = [
         ("", {}, "() => (int32[6] y) <int64 n = {{6}}> {{ y = {}<output_datatype=6>(n) }}"),
         (" at run time", {"n": 2}, "(int64 n) => (int64[?] y) {{ y = {}<output_datatype=7>(n) }}"),
     )
+] + [
+    rewrites(
+        "HannWindow of doubles at run time",
+        17,
+        16,
+        "(int64 n) => (double[?] y) { y = HannWindow<output_datatype=11>(n) }",
+        feeds={"n": 6},
+    )
 ]
 
 # Evaluators have windows in different precisions, and an attribute tells their dtype: they agree on float16.
