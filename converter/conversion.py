@@ -58,6 +58,12 @@ class Conversion:
             return []
         return [str(path) for path in (file.path, *file.data_files)]
 
+    @property
+    def source_is_there(self) -> bool:
+        """Whether the files that the model was read from are still there as they were read."""
+        file = self._source.file
+        return file is None or file.is_at_its_place()
+
     def save(
         self,
         path: str | os.PathLike[str],

@@ -8,13 +8,17 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from onnx_convert.batch.makers import welcome
 from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError
+from onnx_convert.storage.journal import mark
 from onnx_convert.storage.replacing import check_replaceable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from onnx_convert.report import Report
+    from onnx_convert.rewrite.registry import Key
+    from onnx_convert.storage.journal import Mark
 
 CONVERTED: Final = "converted"
 UNCHANGED: Final = "unchanged"
@@ -35,7 +39,7 @@ class Job:
     """One model to convert. Paths are absolute, since whoever does it may work in another folder.
 
     `destination` is None if the model is only to be checked. `conversion` and `saving` are the keywords of
-    `onnx_convert.convert` and of `Conversion.save`.
+    `onnx_convert.convert` and of `Conversion.save`. `guests` are crossings that only the caller's process was told of.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Job:
     conversion: Mapping[str, Any]
     saving: Mapping[str, Any] = field(default_factory=dict)
     force: bool = False
+    guests: tuple[tuple[Key, str], ...] = ()
 
     @property
     def in_place(self) -> bool:
@@ -58,7 +63,8 @@ class Outcome:
     `status` is one of `STATUSES`, `exit_code` the one that the command line would have ended with for this model alone.
     `message` is the error or the first refusal in one line, without the model's path, "" if all went well. `report` is
     the report as plain data, None if there is none; with status "refused" it has the refusals, and under "nearest" and
-    "also" the opsets within reach.
+    "also" the opsets within reach. `marks` tell the content of the files read and written from any other; none if a
+    source was changed in the meantime.
     """
 
     name: str
@@ -71,6 +77,7 @@ class Outcome:
     report: dict[str, Any] | None = None
     files_read: list[str] = field(default_factory=list)
     files_written: list[str] = field(default_factory=list)
+    marks: dict[str, Mark] = field(default_factory=dict, repr=False)
 
     @property
     def ok(self) -> bool:
@@ -79,7 +86,9 @@ class Outcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the outcome as plain data, fit for JSON."""
-        return asdict(self)
+        plain = asdict(self)
+        del plain["marks"]
+        return plain
 
 
 def perform(job: Job) -> Outcome:
@@ -87,6 +96,7 @@ def perform(job: Job) -> Outcome:
     started = time.perf_counter()
     outcome = Outcome(job.name, job.source, job.destination)
     try:
+        welcome(job.guests)
         report = _check(job) if job.destination is None else _convert(job, outcome)
         outcome.report = report.to_dict()
         outcome.status = CHECKED if job.destination is None else CONVERTED if report.changed else UNCHANGED
@@ -135,4 +145,6 @@ def _convert(job: Job, outcome: Outcome) -> Report:
             report = conversion.save(destination, **job.saving)
             outcome.files_read = conversion.source_files
             outcome.files_written = [str(destination), *report.data_files, *report.shared_data]
+            marks = {path: mark(path) for path in (*outcome.files_read, *outcome.files_written)}
+            outcome.marks = marks if conversion.source_is_there else {}
         return conversion.report

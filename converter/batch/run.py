@@ -6,16 +6,16 @@ from __future__ import annotations
 import os
 from collections import Counter
 from contextlib import closing, suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-import onnx
+from unicodedata import normalize
 
 from onnx_convert.batch.collection import find
 from onnx_convert.batch.job import CONVERTED, STATUSES, UNCHANGED, UP_TO_DATE, Job, Outcome
+from onnx_convert.batch.makers import guests, makers
 from onnx_convert.batch.workers import Elsewhere, Processes
 from onnx_convert.errors import UsageError
+from onnx_convert.storage.files import tells_case_apart
 from onnx_convert.storage.journal import Journal
 from onnx_convert.storage.skeleton import PAYLOAD_MINIMUM
 from onnx_convert.target.request import requested
@@ -95,9 +95,12 @@ class Batch:
         return self._journal.is_current(job.name, [job.source], job.destination)
 
     def _record(self, outcome: Outcome) -> None:
-        if self._journal is not None and outcome.status in (CONVERTED, UNCHANGED):
+        if self._journal is not None and outcome.marks and outcome.status in (CONVERTED, UNCHANGED):
+            marks = outcome.marks
+            read = {path: marks[path] for path in outcome.files_read}
+            written = {path: marks[path] for path in outcome.files_written}
             with suppress(OSError):  # then it is done again next time
-                self._journal.add(outcome.name, outcome.files_read, outcome.files_written)
+                self._journal.add(outcome.name, read, written)
 
 
 def convert_many(
@@ -143,7 +146,7 @@ def convert_many(
     `if __name__ == "__main__"`, as with any pool. UsageError if the request makes no sense for any model.
     """
     conversion = {"to": to, **options}
-    requested(**{"runtime": None, "ir_version": None, **conversion})
+    request = requested(**{"runtime": None, "ir_version": None, **conversion})
     check_opsets(to)
     if (output is not None) + in_place + check != 1:
         raise UsageError("many models need one of: a folder for the results, in_place, check")
@@ -152,18 +155,21 @@ def convert_many(
         raise UsageError(f"{folder}: many models need a folder for the results, and this is a file")
     who = _workers(executor, workers, timeout)
     given = [models] if isinstance(models, str | os.PathLike) else [*models]
-    saving = {"external": external, "size_threshold": size_threshold, "overwrite_data": overwrite_data}
+    layout = {"external": external, "size_threshold": size_threshold}
+    saving, known = {**layout, "overwrite_data": overwrite_data}, guests()
     jobs = []
     for path, name in find(given, leave_out=folder):
         source = str(path.absolute())
         destination = source if in_place else str((folder / name).absolute()) if folder is not None else None
         if not in_place and destination is not None and _are_one_file(destination, source):
             raise UsageError(f"{path}: its result would take its place: name another folder, or convert in place")
-        jobs.append(Job(name, source, destination, conversion, saving, force))
+        jobs.append(Job(name, source, destination, conversion, saving, force, known))
     journal = None
     if folder is not None:
+        _check_apart(jobs)
         folder.mkdir(parents=True, exist_ok=True)
-        journal = Journal(folder, {"conversion": conversion, "saving": saving, **_versions()})
+        _check_distinct(jobs, folder)
+        journal = Journal(folder, {"request": repr(request), "layout": layout, "makers": makers()})
     return Batch(jobs, who, journal, redo=redo)
 
 
@@ -178,8 +184,22 @@ def _workers(executor: Executor | None, count: int | None, timeout: float | None
     return Processes(count, timeout) if executor is None else Elsewhere(executor)
 
 
-def _versions() -> dict[str, str]:
-    return {"onnx-convert": version("onnx-convert"), "onnx": onnx.__version__}
+def _check_apart(jobs: list[Job]) -> None:
+    """Raises UsageError if the result of one model would take the place of another."""
+    sources = {os.path.realpath(job.source): job.source for job in jobs}
+    for job in jobs:
+        if job.destination is not None and (other := sources.get(os.path.realpath(job.destination))) is not None:
+            raise UsageError(f"{other}: is one of the models, and the result of {job.source} would take its place")
+
+
+def _check_distinct(jobs: list[Job], folder: Path) -> None:
+    """Raises UsageError if the names of two results are one where they go: there, case may make no difference."""
+    by_name: dict[str, list[str]] = {}
+    for job in jobs:
+        by_name.setdefault(normalize("NFC", job.name).casefold(), []).append(job.name)
+    for first, *others in by_name.values():
+        if others and not tells_case_apart(folder):
+            raise UsageError(f"{folder}: is on a file system for which {first!r} and {others[0]!r} are one name")
 
 
 def _are_one_file(path: str, other: str) -> bool:

@@ -96,7 +96,7 @@ class Processes(Elsewhere):
 
         context = multiprocessing.get_context("spawn")  # a fork of a process that has threads may hang
         count = min(self._count, len(jobs))
-        pool: Any = ProcessPool(max_workers=count, context=context, initializer=_clean_up_when_stopped)
+        pool: Any = ProcessPool(max_workers=count, context=context, initializer=_prepare)
         try:
             yield from self._followed(lambda job: pool.schedule(perform, args=(job,), timeout=self._timeout), jobs)
         finally:
@@ -129,8 +129,10 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _clean_up_when_stopped() -> None:
-    """Makes a worker that is told to stop leave no half-written file behind."""
+def _prepare() -> None:
+    """Makes a worker that is told to stop leave no half-written file behind, and imports what is heavy: a time limit
+    is for the model alone."""
+    import onnx_convert.api  # noqa: F401
 
     def stop(number: int, _: object) -> NoReturn:
         raise SystemExit(128 + number)

@@ -67,7 +67,7 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         Option(["--exit-code"], is_flag=True, help="with --check: 5 if it would change"),
     ),
     "Many models": (
-        Option(["--files-from"], type=_PATH, metavar="FILE", help="names of models, a line each; - for stdin"),
+        Option(["--files-from"], type=_PATH, metavar="FILE", help="names, a line each or of find -print0; - for stdin"),
         Option(["-j", "--workers"], type=int, metavar="N", help="processes [as many as cores]"),
         Option(["--timeout"], type=float, metavar="S", help="seconds for a model"),
         Option(["--redo"], is_flag=True, help="also what is up to date"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import codecs
 import glob
 import os
 import sys
@@ -140,8 +141,10 @@ class Settings(SimpleNamespace):
         """Returns the files, folders and patterns that were named, those of `--files-from` included."""
         if self.files_from is None:
             return [*self.models]
-        with click.open_file(self.files_from, encoding="utf-8", errors="surrogateescape") as lines:
-            return [*self.models, *(line.rstrip("\r\n") for line in lines if line.strip())]
+        with click.open_file(self.files_from, "rb") as file:
+            names = file.read().removeprefix(codecs.BOM_UTF8)
+        several = names.split(b"\0") if b"\0" in names else [line.removesuffix(b"\r") for line in names.split(b"\n")]
+        return [*self.models, *(os.fsdecode(name) for name in several if name.strip())]
 
     def many(self) -> dict[str, Any]:
         """Returns the keywords of `convert_many`."""

@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+from onnx_convert.rewrite import registry
+
 GROUP: Final = "onnx_convert.adapters"
 
 
@@ -22,9 +24,10 @@ def load() -> tuple[str, ...]:
     broken = []
     for entry in entry_points(group=GROUP):
         try:
-            found = entry.load()
-            if callable(found):
-                found()
+            with registry.of_plugins():
+                found = entry.load()
+                if callable(found):
+                    found()
         except Exception as error:
             broken.append(
                 f"the adapters {entry.name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}"

@@ -12,7 +12,9 @@ adds what it knows of that operator; so a conversion imports the few families th
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar
@@ -21,7 +23,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.spec.opsets import AI_ONNX, DOWN, UP
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from onnx_convert.rewrite.emitter import Emitter, Outcome
     from onnx_convert.rewrite.node import Node
@@ -75,7 +77,9 @@ _decisions: Final[dict[Key, Decision]] = {}
 _kinds: Final[dict[tuple[str, str], str]] = {}
 _fillers: Final[list[Callable[[str], None]]] = []
 _asked: Final[set[str]] = set()
-_guests: Final[set[str]] = set()  # operators of which somebody else has decided something
+_guests: Final[set[str]] = set()  # operators of which somebody else has decided something,
+_modules: Final[dict[Key, str]] = {}  # and where: by crossing, the module, but for what is installed as a plug-in
+_of_plugins: Final = ContextVar("of_plugins", default=False)
 _filling: Final = ContextVar("filling", default=False)
 
 
@@ -106,6 +110,8 @@ def _decide(key: Key, decision: Decision) -> None:
         raise ValueError(f"{opsets.shown(domain)}.{operator}@{boundary} {direction} is decided twice")
     if not _filling.get():
         _guests.add(key[1])
+        if not _of_plugins.get():
+            _modules[key] = decision.function.__module__ if isinstance(decision, Adapter) else _caller()
     _decisions[key] = decision
     first_crossing.cache_clear()
 
@@ -170,6 +176,30 @@ def decision(operator: str, boundary: int, direction: str, domain: str = AI_ONNX
     if key not in _decisions or operator in _guests:  # is it decided twice?
         _fill(operator)
     return _decisions.get(key)
+
+
+def guests() -> dict[Key, str]:
+    """Returns the crossings that were decided in this process by somebody else, plug-ins apart, each with the module
+    that did it."""
+    return dict(_modules)
+
+
+@contextmanager
+def of_plugins() -> Iterator[None]:
+    """Takes what is decided meanwhile as that of an installed plug-in, which every process has."""
+    token = _of_plugins.set(True)
+    try:
+        yield
+    finally:
+        _of_plugins.reset(token)
+
+
+def _caller() -> str:
+    """Returns the name of the module that calls this one."""
+    frame = sys._getframe(1)  # noqa: SLF001 - what `inspect.stack` is made of, and slow
+    while frame.f_back is not None and frame.f_globals.get("__name__") == __name__:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__"))
 
 
 def decisions() -> Iterable[tuple[Key, Decision]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from io import FileIO, RawIOBase
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO, Final, cast
 
 from onnx_convert.errors import InvalidModelError
@@ -28,6 +29,16 @@ WINDOW = 1 << 14
 
 Identity = tuple[int, int, int, int]
 """Device, inode, size and time of the last change of a file."""
+
+
+def _identity(status: os.stat_result) -> Identity:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _is_at(path: Path, identity: Identity) -> bool:
+    with suppress(OSError):
+        return _identity(path.stat()) == identity
+    return False
 
 
 def _check_regular(path: Path, mode: int) -> None:
@@ -66,8 +77,11 @@ class File:
     @property
     def identity(self) -> Identity:
         """The mark that tells the file from all others, and from itself when it is written into."""
-        status = self._status
-        return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        return _identity(self._status)
+
+    def is_at_its_place(self) -> bool:
+        """Returns whether the file is still what lies at its path, as it was opened."""
+        return _is_at(self.path, self.identity)
 
     def real_path(self) -> Path:
         """Returns where the file lies that was opened, all links followed."""
@@ -121,6 +135,10 @@ class Closed:
         self.path = path
         self.size = size
         self._identity = identity
+
+    def is_at_its_place(self) -> bool:
+        """Returns whether the file that was looked at first still lies at its path."""
+        return self._identity is None or _is_at(self.path, self._identity)
 
     def _open(self) -> File:
         file = File(self.path)
@@ -176,6 +194,12 @@ def holds(path: Path, pieces: list[Piece]) -> bool:
         except _Differs:
             return False
     return True
+
+
+def tells_case_apart(folder: Path) -> bool:
+    """Returns whether files of a folder may have names that differ by case alone."""
+    with TemporaryDirectory(dir=folder, prefix=f"{_TEMPORARY}case-") as made:
+        return not Path(made).with_name(Path(made).name.upper()).exists()
 
 
 def take_place(temporary: Path, path: Path) -> bool:

@@ -2,9 +2,10 @@
 """The record of what was converted into a folder, so that it need not be done again.
 
 One line of JSON a result, appended when the result is in its place: a process that is killed leaves whole lines, and at
-worst one torn one, which counts for nothing. A source counts as the same if its size and its time are, or if its
-content is (sources of up to 16 MiB: reading larger ones would cost what converting them costs). So does each of its
-data files.
+worst one torn one, which counts for nothing. A file counts as the same if nobody has touched it since, or if its
+content is the same (files of up to 16 MiB: reading larger ones would cost what converting them costs). Its size and the
+time of its last change tell nothing alone: weights trained anew have the size of the old ones, and archives, caches and
+builds that can be repeated set times as they like. The time of its last change of status is the system's own.
 """
 
 from __future__ import annotations
@@ -12,36 +13,53 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 NAME: Final = ".onnx-convert.jsonl"
 HASHED: Final = 16 << 20  # bytes up to which a file's content counts
+_SLACK: Final = 1000  # lines that may be of no use any more
 
 
-def mark(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Returns what tells a file's content from another: its size in bytes, its time, and its hash unless it is large.
+Mark = dict[str, Any]
+
+
+def mark(path: str | os.PathLike[str]) -> Mark:
+    """Returns what tells a file's content from another: its size in bytes, what the system says of it, and its hash
+    unless it is large.
 
     OSError if it cannot be read.
     """
     status = os.stat(path)
     small = status.st_size <= HASHED
-    return {"size": status.st_size, "time": status.st_mtime_ns, "sha256": _hash(path) if small else ""}
+    return {"size": status.st_size, "touched": _touched(status), "sha256": hash_of(path) if small else ""}
 
 
-def is_same(path: str | os.PathLike[str], known: dict[str, Any]) -> bool:
+def is_same(path: str | os.PathLike[str], known: Mark) -> bool:
     """Returns whether a file is still the one of which `mark` was made."""
     try:
         status = os.stat(path)
         if status.st_size != known["size"]:
             return False
-        return bool(status.st_mtime_ns == known["time"] or (known["sha256"] and _hash(path) == known["sha256"]))
+        same = _touched(status) == known["touched"]
+        return bool(same or (known["sha256"] and hash_of(path) == known["sha256"]))
     except (OSError, KeyError, TypeError):
         return False
 
 
-def _hash(path: str | os.PathLike[str]) -> str:
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+def hash_of(*paths: str | os.PathLike[str]) -> str:
+    """Returns a hash of the content of files, one after the other."""
+    digest = hashlib.sha256()
+    for path in paths:
+        content = Path(path).read_bytes()
+        digest.update(b"%d:" % len(content) + content)
+    return digest.hexdigest()
+
+
+def _touched(status: os.stat_result) -> list[int]:
+    """Returns what changes whenever somebody writes into a file, or puts another one in its place."""
+    return [status.st_ino, status.st_mtime_ns, status.st_ctime_ns]
 
 
 class Journal:
@@ -62,6 +80,20 @@ class Journal:
             except (ValueError, KeyError, TypeError):
                 continue
         self._torn = bool(lines and lines[-1])
+        if len(lines) > 2 * len(self._entries) + _SLACK:
+            with suppress(OSError):
+                self._tidy()
+
+    def _tidy(self) -> None:
+        """Writes the record anew without what later lines have replaced. A line that somebody else adds meanwhile may
+        get lost: that costs work, and nothing else."""
+        aside = self._path.with_name(f"{NAME}.{os.getpid()}")
+        try:
+            aside.write_bytes(b"".join(json.dumps(entry).encode() + b"\n" for entry in self._entries.values()))
+            os.replace(aside, self._path)
+        finally:
+            aside.unlink(missing_ok=True)
+        self._torn = False
 
     def is_current(self, name: str, sources: list[str], destination: str) -> bool:
         """Returns whether an earlier run made the result of the model, and of its data files, as they are now."""
@@ -75,14 +107,9 @@ class Journal:
             return False
         return all(is_same(path, seen) for files in (results, known) for path, seen in files.items())
 
-    def add(self, name: str, sources: list[str], results: list[str]) -> None:
-        """Records that the results were made of the sources. OSError if one is gone, or if it cannot be written."""
-        entry = {
-            "name": name,
-            "recipe": self._recipe,
-            "sources": {path: mark(path) for path in sources},
-            "results": {path: mark(path) for path in results},
-        }
+    def add(self, name: str, sources: dict[str, Mark], results: dict[str, Mark]) -> None:
+        """Records that the results were made of the sources. OSError if it cannot be written."""
+        entry = {"name": name, "recipe": self._recipe, "sources": sources, "results": results}
         line = json.dumps(entry).encode() + b"\n"
         with open(self._path, "ab") as file:
             file.write(b"\n" + line if self._torn else line)

@@ -270,6 +270,11 @@ class ModelFile:
         if isinstance(self.source, File):
             self.source.check_unchanged()
 
+    def is_at_its_place(self) -> bool:
+        """Returns whether what was read is what lies there: nobody has replaced a file since, or written into one."""
+        files = [self.source, *self._data_files.values()]
+        return all(file.is_at_its_place() for file in files if isinstance(file, File | Closed))
+
     def _indices(self, tensor: TensorProto) -> list[int]:
         # A text that is not UTF-8 comes out of protobuf as bytes.
         values = [e.value for e in tensor.external_data if isinstance(e.value, str)]

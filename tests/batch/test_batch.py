@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import deadly
 import numpy as np
 import onnx
 import pytest
+from many import SOFTMAX, Here, converted, opset
 from onnx import numpy_helper
 from texts import model
 
@@ -27,43 +28,7 @@ from onnx_convert.batch.job import CRASHED, TIMED_OUT, Job, perform
 from onnx_convert.batch.workers import Processes
 from onnx_convert.storage import journal
 
-SOFTMAX = "(float[2, 3, 4] x) => (float[2, 3, 4] y) { y = Softmax <axis = 1> (x) }"
 JOIN = "(string[4] x) => (string[4] y) { y = StringConcat (x, x) }"  # there is none below 20
-
-
-class Here(Executor):
-    """Does everything at once, in this process."""
-
-    def submit(self, fn: Any, /, *args: Any, **more: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **more))
-        return future
-
-
-@pytest.fixture
-def zoo(tmp_path: Path) -> Path:
-    """A folder with models at two levels, one of them under a name without suffix, and other files."""
-    folder = tmp_path / "zoo"
-    (folder / "sub" / "deep").mkdir(parents=True)
-    (folder / ".git").mkdir()
-    onnx.save(model(SOFTMAX, 12), folder / "a.onnx")
-    onnx.save(model(SOFTMAX, 13), folder / "sub" / "b c.onnx")
-    onnx.save(model(SOFTMAX, 12), str(folder / "sub" / "deep" / "network"))
-    onnx.save(model(SOFTMAX, 12), folder / ".git" / "hidden.onnx")
-    (folder / "notes.txt").write_text("no model")
-    (folder / "empty.bin").touch()
-    onnx.save_tensor(numpy_helper.from_array(np.arange(20)), folder / "input_0.pb")
-    return folder
-
-
-def converted(models: Any, output: Path, to: int = 13, **more: Any) -> dict[str, str]:
-    """Converts in this process; returns the statuses by name."""
-    with onnx_convert.convert_many(models, to=to, output=output, executor=Here(), **more) as batch:
-        return {outcome.name: outcome.status for outcome in batch}
-
-
-def opset(path: Path) -> int:
-    return int(onnx.load(path, load_external_data=False).opset_import[0].version)
 
 
 # ---- what is found
@@ -216,63 +181,6 @@ def test_data_that_models_share_are_copied_once(zoo: Path, tmp_path: Path) -> No
     assert (out / "w.data").read_bytes() == data
 
 
-# ---- what is up to date
-
-
-def test_what_is_up_to_date_is_left_alone(zoo: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    converted(zoo, out)
-    assert set(converted(zoo, out).values()) == {"up to date"}
-    assert set(converted(zoo, out, redo=True).values()) == {"converted", "unchanged"}
-    assert set(converted(zoo, out, exact=True).values()) == {"converted", "unchanged"}, "other options"
-    os.utime(zoo / "a.onnx", (1, 1))
-    assert set(converted(zoo, out, exact=True).values()) == {"up to date"}, "another time, the same content"
-    onnx.save(model(SOFTMAX.replace("axis = 1", "axis = 2"), 12), zoo / "a.onnx")
-    (out / "sub" / "deep" / "network").unlink()
-    (out / "sub" / "b c.onnx").write_bytes(b"")
-    assert set(converted(zoo, out, exact=True).values()) == {"converted", "unchanged"}
-    assert set(converted(zoo, out, exact=True).values()) == {"up to date"}
-
-
-def test_another_version_of_the_tool_does_it_again(zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    converted(zoo, tmp_path / "out")
-    monkeypatch.setattr("onnx_convert.batch.run.version", lambda name: f"another {name}")
-    assert set(converted(zoo, tmp_path / "out").values()) == {"converted", "unchanged"}
-
-
-@pytest.mark.parametrize(
-    "damage", [b"", b"\xff\xfe{", b"[1]\n", b'{"name": 3}\n{"na', b'{"name": "a.onnx", "recipe": 1}\n']
-)
-def test_a_damaged_record_costs_work_and_nothing_else(zoo: Path, tmp_path: Path, damage: bytes) -> None:
-    out = tmp_path / "out"
-    converted(zoo, out)
-    (out / journal.NAME).write_bytes(damage)
-    assert set(converted(zoo, out).values()) == {"converted", "unchanged"}
-    assert set(converted(zoo, out).values()) == {"up to date"}
-
-
-def test_a_line_that_was_torn_is_ended_before_the_next(zoo: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    converted(zoo, out)
-    record = out / journal.NAME
-    record.write_bytes(record.read_bytes()[:-30])
-    assert sorted(converted(zoo, out).values()) == ["converted", "up to date", "up to date"]
-    assert set(converted(zoo, out).values()) == {"up to date"}
-
-
-def test_whoever_stops_goes_on_later(zoo: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with (
-        ThreadPoolExecutor(1) as executor,
-        onnx_convert.convert_many(zoo, to=13, output=out, executor=executor) as batch,
-    ):
-        first = next(iter(batch))
-    assert first.status == "converted"
-    again = converted(zoo, out)
-    assert again[first.name] == "up to date" and len(again) == 3
-    assert {path.name for path in out.rglob("*") if path.is_file()} == {"a.onnx", "b c.onnx", "network", journal.NAME}
-
-
 # ---- who does the work
 
 
@@ -324,6 +232,51 @@ def test_an_executor_that_fails_is_no_end_of_the_batch(zoo: Path, tmp_path: Path
         outcomes = {outcome.name: outcome for outcome in batch}
     assert outcomes["a.onnx"].status == CRASHED and "the node is gone" in outcomes["a.onnx"].message
     assert batch.counts["crashed"] == 1 and batch.exit_code == 4
+
+
+ZAP = """
+import onnx, onnx_convert, sys
+
+def register():
+    @onnx_convert.downgrade("Zap", at=2, domain="com.zap")
+    def weaken(node, op):
+        return op.Relu(node.input(0))
+
+{where}
+
+if __name__ == "__main__":
+    {here}
+    stamp = 'ir_version: 8, opset_import: ["": 17, "com.zap": 2]'
+    text = f"<{{stamp}}> g (float[2] x) => (float[2] y) {{{{ y = com.zap.Zap (x) }}}}"
+    onnx.save(onnx.parser.parse_model(text), "zap.onnx")
+    with onnx_convert.convert_many("zap.onnx", to={{"com.zap": 1}}, output="out", workers=1) as batch:
+        for outcome in batch:
+            print(outcome.status, outcome.message)
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "here", "said"),
+    [
+        ("register()", "pass", "converted"),
+        ("", "import own", "converted"),
+        ("", "register()", "a worker does not have the adapter of Zap@2 from __main__: register it where __main__ is"),
+    ],
+)
+def test_adapters_of_the_calling_process_are_those_of_its_workers(
+    tmp_path: Path, where: str, here: str, said: str
+) -> None:
+    text = ZAP.format(where=where, here=here)
+    (tmp_path / "script.py").write_text(text)
+    (tmp_path / "own.py").write_text(ZAP.format(where="register()", here="pass"))
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert said in done.stdout, done.stderr
+
+
+def test_a_time_limit_is_for_the_model_alone(zoo: Path) -> None:
+    """What is heavy is imported before the clock runs."""
+    (outcome,) = Processes(1).outcomes([job(zoo / "a.onnx", to=deadly.Imported())])
+    assert outcome.status == "checked", outcome.message
 
 
 def test_a_fault_of_our_own_is_told_as_one(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:

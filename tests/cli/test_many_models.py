@@ -23,6 +23,7 @@ JOIN = "(string[4] x) => (string[4] y) { y = StringConcat (x, x) }"  # there is 
 
 @pytest.fixture(autouse=True)
 def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("onnx_convert.rewrite.registry._modules", {})  # what other tests have registered
     folder = tmp_path / "zoo"
     (folder / "sub").mkdir(parents=True)
     onnx.save(model(SOFTMAX, 12), folder / "a.onnx")
@@ -72,6 +73,9 @@ def test_names_from_a_list(zoo: Path) -> None:
         name = "-" if more else "list"
         result = run("--files-from", name, "--to", "14", "--check", **more)
         assert "2 models: 2 checked" in result.stdout, result.output
+    Path("zoo/new\nline\r.onnx").write_bytes(Path("zoo/a.onnx").read_bytes())
+    whole = run("--files-from", "-", "--to", "14", "--check", input=b"zoo/a.onnx\0zoo/new\nline\r.onnx\0")
+    assert "checked     new\\nline\\r.onnx" in whole.stdout and "2 models: 2 checked" in whole.stdout, whole.output
     missing = run("--files-from", "none", "--to", "14", "--check")
     assert missing.exit_code == 4 and missing.stderr == "error: none: No such file or directory\n"
 
