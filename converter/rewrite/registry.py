@@ -110,8 +110,9 @@ def _decide(key: Key, decision: Decision) -> None:
         raise ValueError(f"{opsets.shown(domain)}.{operator}@{boundary} {direction} is decided twice")
     if not _filling.get():
         _guests.add(key[1])
-        if not _of_plugins.get():
-            _modules[key] = decision.function.__module__ if isinstance(decision, Adapter) else _caller()
+        module = decision.function.__module__ if isinstance(decision, Adapter) else _caller()
+        if not _of_plugins.get() and module.partition(".")[0] != __name__.partition(".")[0]:
+            _modules[key] = module
     _decisions[key] = decision
     first_crossing.cache_clear()
 
