@@ -44,7 +44,7 @@ def of_files(asked: Settings) -> int:
     source = asked.source()
     inputs = prepared(asked, source)
     with Subject(source, asked.stamps()) as before, Subject(asked.verify_against) as after:
-        found = verify(before, after, inputs, bundle=_free(Path(asked.verify_against).with_suffix(".mismatch")))
+        found = verify(before, after, inputs, bundle=_beside(Path(asked.verify_against), "mismatch")[1])
     if asked.as_json:
         printing.print_json(found.verdict, verified=found.to_dict())
     elif not asked.quiet:
@@ -65,16 +65,16 @@ def of_conversion(
     place = Path(path)
     if place.exists() and not place.is_file():
         raise UsageError(f"{path}: is no file; --verify needs one")
-    aside = _free(place.with_suffix(f".unverified{place.suffix}"))
+    aside, _ = _beside(place, "unverified")
+    kept, folder = _beside(place, "mismatch")
     saving = asked.saving()
     saving["external_name"] = saving["external_name"] or f"{place.name}.data"
     with printing.progress(shown=not asked.quiet and sys.stderr.isatty()) as progress:
         conversion.save(str(aside), progress=progress, **saving)
     report = conversion.report
-    kept = _free(place.with_suffix(f".mismatch{place.suffix}"))
     try:
         with Subject(source, asked.stamps()) as before, Subject(aside) as after:
-            found = verify(before, after, inputs, report, kept.with_suffix(""))
+            found = verify(before, after, inputs, report, folder)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
@@ -164,10 +164,12 @@ def _remarks(found: Verification, verbose: bool) -> list[Table]:
     return [Table((), rows)] if rows else []
 
 
-def _free(path: Path) -> Path:
-    """Returns a place at which there is nothing: this one, or one with a number."""
-    free, number = path, 1
-    while free.exists() or free.with_suffix("").exists():
+def _beside(place: Path, word: str) -> tuple[Path, Path]:
+    """Returns a file and a folder beside a place, both new: `m.mismatch.onnx` and `m.mismatch-report`."""
+    number = 1
+    while True:
+        name = f"{place.stem}.{word}" + (f"-{number}" if number > 1 else "")
+        file, folder = place.with_name(f"{name}{place.suffix}"), place.with_name(f"{name}-report")
+        if not file.exists() and not folder.exists():
+            return file, folder
         number += 1
-        free = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return free

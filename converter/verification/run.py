@@ -128,6 +128,7 @@ class Session:
         self.found = found
         self.judge = Judge(source.proto, result.proto, found.promised)
         self._excused: dict[str, str] = {}  # runs that differ and do not count, and where they first do
+        self._evaluators: Sequence[str] = EVALUATORS
         self._why = ""  # onnxruntime does not run the result
         self.failing: tuple[Feeds, str] | None = None  # the first inputs on which an output differs, and that
 
@@ -148,7 +149,7 @@ class Session:
         found.shapes = {name: value.shape for name, value in _first(runs.feeds).items() if hasattr(value, "shape")}
         found.source_evaluator = runs.program[0]
         try:
-            results = self._run_result(EVALUATORS, runs)
+            results = self._run_result(self._evaluators, runs)
         except LacksError as error:
             found.verdict, found.reason = UNVERIFIED, f"the result runs nowhere: {error}"
             return
@@ -241,7 +242,7 @@ class Session:
             except CannotError as error:
                 if evaluator == REFERENCE or self._prepared.sets:
                     raise
-                why = str(error)
+                why, self._evaluators = str(error), (REFERENCE,)  # which may be laxer: then it is so with both
         raise (CannotError if tried else LacksError)(f"the source runs nowhere: {why}")
 
     def _on(self, program: Program, why: str) -> _Runs:

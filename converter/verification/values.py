@@ -42,13 +42,13 @@ def edge_array(kind: str, random: numpy.random.Generator, dtype: numpy.dtype[Any
         zeros = kind == "zeros" and dtype.kind in "biu"
         return numpy.zeros(shape, dtype) if zeros else random_array(random, dtype, shape)
     normal = random.standard_normal(shape)
-    reach = 2 if dtype.itemsize < 4 else 4  # powers of ten that even the square of stays finite
+    high, low = (2, -3) if dtype.itemsize < 4 else (4, -4)  # powers of ten that even the square of stays a number
     made: dict[str, Callable[[], Any]] = {
         "between 0 and 1": lambda: random.random(shape),
         "zeros": lambda: numpy.zeros(shape),
         "negative": lambda: -numpy.abs(normal),
-        "large": lambda: numpy.sign(normal) * 10.0 ** random.uniform(1, reach, shape),
-        "tiny": lambda: numpy.sign(normal) * 10.0 ** random.uniform(-reach - 2, -reach, shape),
+        "large": lambda: numpy.sign(normal) * 10.0 ** random.uniform(1, high, shape),
+        "tiny": lambda: numpy.sign(normal) * 10.0 ** random.uniform(low, -2, shape),
         "NaN": lambda: numpy.where(random.random(shape) < 0.1, numpy.nan, normal),
     }
     return numpy.asarray(made[kind]()).astype(dtype)

@@ -86,7 +86,7 @@ def test_a_result_that_differs_is_kept_aside(folder: Path, monkeypatch: pytest.M
     assert errors.endswith("the result is kept as m.opset12.mismatch.onnx\n") and errors.count("\n") == 1
     assert "first:   Softmax 'y', which became Transpose, Softmax, Transpose" in text
     assert "(adapter Softmax@13 normalise_trailing_axes)" in text
-    assert names() == {"m.onnx", "wrong.onnx", "m.opset12.mismatch.onnx", "m.opset12.mismatch"}
+    assert names() == {"m.onnx", "wrong.onnx", "m.opset12.mismatch.onnx", "m.opset12.mismatch-report"}
     assert "wrote" not in text
 
 
@@ -96,8 +96,15 @@ def test_the_source_outlives_a_result_that_differs(folder: Path, monkeypatch: py
     assert run("m.onnx --to 12 --verify --in-place -q")[0] == 3
     assert Path("m.onnx").read_bytes() == before
     assert run("m.onnx --to 12 --verify --in-place -q")[0] == 3
-    kept = {"m.mismatch.onnx", "m.mismatch", "m.mismatch-2.onnx", "m.mismatch-2"}
+    kept = {"m.mismatch.onnx", "m.mismatch-report", "m.mismatch-2.onnx", "m.mismatch-2-report"}
     assert names() == {"m.onnx", "wrong.onnx"} | kept
+
+
+def test_a_name_without_an_end(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("m.onnx --to 12 --verify -o right -q")[0] == 0
+    spoil(monkeypatch)
+    assert run("m.onnx --to 12 --verify -o wrong -q")[0] == 3
+    assert names() == {"m.onnx", "wrong.onnx", "right", "wrong.mismatch", "wrong.mismatch-report"}
 
 
 def test_in_place(folder: Path) -> None:
@@ -136,13 +143,15 @@ def test_two_files(folder: Path) -> None:
 
 def test_a_difference_can_be_sent_and_seen_again(folder: Path) -> None:
     run("m.onnx --verify-against wrong.onnx")
-    page = Path("wrong.mismatch/README.md").read_text(encoding="utf-8")
+    page = Path("wrong.mismatch-report/README.md").read_text(encoding="utf-8")
     (command,) = [line.strip() for line in page.splitlines() if line.startswith("    onnx-convert")]
-    line = command.removeprefix("onnx-convert ").replace("source.onnx", "wrong.mismatch/source.onnx")
-    line = line.replace("result.onnx", "wrong.mismatch/result.onnx").replace("test_data", "wrong.mismatch/test_data")
+    line = command.removeprefix("onnx-convert ").replace("source.onnx", "wrong.mismatch-report/source.onnx")
+    line = line.replace("result.onnx", "wrong.mismatch-report/result.onnx").replace(
+        "test_data", "wrong.mismatch-report/test_data"
+    )
     code, _, errors = run(line)
     assert code == 3 and "output 'y'" in errors
-    assert [node.op_type for node in onnx.load("wrong.mismatch/source.onnx").graph.node] == ["Softmax"]
+    assert [node.op_type for node in onnx.load("wrong.mismatch-report/source.onnx").graph.node] == ["Softmax"]
 
 
 def test_a_model_without_inputs_that_fit(folder: Path) -> None:
@@ -210,6 +219,7 @@ BAD = [
     ("--input-shape x:2,3,4 --inputs ok.npz", 2, "--inputs and --input-shape exclude each other"),
     ("--check", 2, "--verify needs a result, and --check makes none."),
     ("-o -", 2, "--verify needs the result in a file: use -o."),
+    ("wrong.onnx -o there/", 2, "--verify is for one model: a loop of the shell verifies several."),
 ]
 
 
