@@ -10,7 +10,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy
+
 from onnx_convert.model.graphs import name_of, used_names
+from onnx_convert.model.tensors import elements_of
 from onnx_convert.rewrite import registry
 from onnx_convert.rewrite.registry import Adapter
 from onnx_convert.spec import opsets
@@ -41,6 +44,7 @@ class Found(NamedTuple):
     known: Mapping[str, Any]  # values that agree, by name, as the source computed them
     expected: Any
     got: Any
+    other_weight: str = ""  # an initializer that these nodes use, if it is another one in the result
 
     @property
     def node(self) -> NodeProto:
@@ -49,9 +53,18 @@ class Found(NamedTuple):
 
     @property
     def untouched(self) -> bool:
-        """Whether the nodes are the same in both models."""
+        """Whether the nodes are the same in both models, and so are their weights."""
+        return self._same_nodes and not self.other_weight
+
+    @property
+    def _same_nodes(self) -> bool:
         one, other = ([node.SerializeToString(deterministic=True) for node in m] for m in (self.source, self.result))
         return one == other
+
+    @property
+    def rewritten(self) -> bool:
+        """Whether other nodes make the value in the result."""
+        return not self._same_nodes
 
 
 class Graph:
@@ -121,17 +134,29 @@ def first_difference(
     made, became = before.between(suspect, known), after.between(suspect, known)
     used = {name for node in (*made, *became) for name in used_names(node)} & known
     expected, got = looks.values[suspect]
-    return Found(
-        suspect, looks.wrong[suspect], made, became, {name: agree[name] for name in sorted(used)}, expected, got
-    )
+    other = _other_weight(source, result, {name for node in made for name in used_names(node)})
+    known_values = {name: agree[name] for name in sorted(used)}
+    return Found(suspect, looks.wrong[suspect], made, became, known_values, expected, got, other)
+
+
+def _other_weight(source: Subject, result: Subject, names: set[str]) -> str:
+    """Returns an initializer of both models, of these names, that has other elements in the result; "" if none has."""
+    after = {tensor.name: tensor for tensor in result.proto.graph.initializer if tensor.name in names}
+    for tensor in source.proto.graph.initializer:
+        if tensor.name in after:
+            one, other = source.source.elements(tensor), result.source.elements(after[tensor.name])
+            if not numpy.array_equal(elements_of(one), elements_of(other), equal_nan=False):
+                return str(tensor.name)
+    return ""
 
 
 def identified(found: Found, source: ModelProto, result: ModelProto, report: Report | None) -> FirstDifference:
     """Returns who made the value that differs, and by which adapters that node was rewritten."""
     node = found.node
-    adapter = "" if found.untouched else ", ".join(_adapters(node, source, result, report))
-    became = () if found.untouched else tuple(one.op_type for one in found.result)
-    return FirstDifference(found.value, _shown(node), name_of(node), adapter, became, found.why)
+    adapter = ", ".join(_adapters(node, source, result, report)) if found.rewritten else ""
+    became = tuple(one.op_type for one in found.result) if found.rewritten else ()
+    weight = f"; initializer {found.other_weight!r} has other elements" if found.other_weight else ""
+    return FirstDifference(found.value, _shown(node), name_of(node), adapter, became, found.why + weight)
 
 
 def _shown(node: NodeProto) -> str:

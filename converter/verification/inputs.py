@@ -8,6 +8,7 @@ none of them has to be given its inputs.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy
@@ -34,6 +35,8 @@ Array = numpy.ndarray[Any, Any]
 Shapes = dict[str, tuple[int, ...]]
 
 _LARGEST: Final = 1 << 24  # elements of an input that is made up
+_MUCH: Final = 1 << 18  # elements of an input that is larger than it has to be
+_GROWN: Final = {1: 32, 2: 256}  # sizes, by the seed
 _USUAL: Final = (1, 2, 4, 8, 16, 32, 64, 128, 224, 256, 512)
 _RANKS: Final = (2, 1, 3, 4, 0)
 
@@ -90,6 +93,21 @@ class Maker:
                     for single in (False, True):
                         for usual in _USUAL:
                             yield Plan(usual, single=single, rank=rank, most=most)
+
+    def grown(self, plan: Plan, seed: int) -> Plan | None:
+        """Returns the plan with larger sizes for what is open, others for each of the first seeds; None if nothing is,
+        or if it becomes too much. What fails in small sizes alone, or in large ones alone, is seen so."""
+        dims = [dims_of(value.type) for value in self.inputs if value.name not in self._given]
+        known = {*self._sizes}
+        is_open = any(not isinstance(dim, int) and dim not in known for found in dims if found for dim in found)
+        if not is_open or seed not in _GROWN:
+            return None
+        for single in (plan.single, True):
+            larger = plan._replace(size=_GROWN[seed], single=single)
+            with suppress(CannotError):
+                if all(math.prod(shape) <= _MUCH for shape in self.shapes(larger).values()):
+                    return larger
+        return None
 
     def shapes(self, plan: Plan) -> Shapes:
         """Returns a shape for each input that is a tensor; CannotError if one would be too large."""

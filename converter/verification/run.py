@@ -260,7 +260,7 @@ class Session:
     def _made(self, maker: Maker, plan: Plan) -> Iterator[tuple[str, Iterable[Feeds]]]:
         """Yields what inputs are called, and several of the kind: what is made need not run."""
         for seed in range(self._prepared.seeds):
-            yield f"{RANDOM} {seed}", (maker.make(plan, seed + _OTHER * i) for i in range(_ATTEMPTS))
+            yield f"{RANDOM} {seed}", _candidates(maker, plan, seed)
         if maker.floats_freely:
             operators = {operator for _, operator in self.source.source.index.operators}
             for kind in EDGES:
@@ -299,6 +299,13 @@ class Session:
             names = sorted(self.judge.random & {value.name for value in self.source.proto.graph.output})
             if names:
                 found.notes.append(f"random, so only shape, dtype and distribution are compared: {', '.join(names)}")
+
+
+def _candidates(maker: Maker, plan: Plan, seed: int) -> Iterator[Feeds]:
+    """Yields inputs of a seed: the first on which the source runs are taken."""
+    if (grown := maker.grown(plan, seed)) is not None:
+        yield maker.make(grown, seed)
+    yield from (maker.make(plan, seed + _OTHER * i) for i in range(_ATTEMPTS))
 
 
 def _told(kind: str, operators: set[str]) -> bool:

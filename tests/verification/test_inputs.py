@@ -213,3 +213,16 @@ def test_what_has_no_dtype_cannot_be_made() -> None:
     source.graph.input[0].type.ClearField("tensor_type")
     with pytest.raises(CannotError, match="input 'x' has no dtype"):
         Maker(Subject(source).source, {}, {})
+
+
+def test_what_is_open_grows_with_the_seed() -> None:
+    def grown(text: str, seed: int) -> Any:
+        maker = Maker(Subject(model(text, 13)).source, {}, {})
+        plan = maker.grown(next(maker.plans()), seed)
+        return None if plan is None else maker.shapes(plan)["x"]
+
+    row = "(float[N,3] x) => (float[N,3] y) { y = Relu (x) }"
+    assert [grown(row, seed) for seed in range(4)] == [None, (32, 3), (256, 3), None]
+    image = "(float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Relu (x) }"
+    assert [grown(image, seed) for seed in (1, 2)] == [(32, 3, 32, 32), (1, 3, 256, 256)]
+    assert grown("(float[2,3] x) => (float[2,3] y) { y = Relu (x) }", 1) is None

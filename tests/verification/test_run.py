@@ -204,6 +204,7 @@ def test_external_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = onnx_convert.verify(source, wrong, bundle=tmp_path / "bundle")
     assert not found.same and found.first is not None
     assert (found.first.value, found.first.operator, found.first.became) == ("a", "Add", ())
+    assert found.first.why.endswith("; initializer 'w' has other elements")
     again = onnx_convert.verify(
         tmp_path / "bundle/source.onnx", tmp_path / "bundle/result.onnx", inputs=tmp_path / "bundle/test_data_set_0"
     )
@@ -360,3 +361,12 @@ def test_kernels_that_differ_at_the_edges_are_noted_but_not_counted(monkeypatch:
     assert found.notes == ["on inputs of the kind 'large' they differ, first at a kernel of Tanh; that is not counted"]
     other = "(float[2,9] x) => (float[2,9] y) { t = Identity (x)  y = Tanh (t) }"
     assert not onnx_convert.verify(model(text, 13), model(other, 12)).same
+
+
+def test_a_weight_that_shows_at_the_edges_alone_counts() -> None:
+    """Behind a Relu that is closed for most inputs."""
+    text = """(float[4] x) => (float[4] y) <float[4] w = {%s}, float b = {-9}>
+        { m = Mul (x, w)  s = Add (m, b)  y = Relu (s) }"""
+    one, other = (model(text % weights, 13) for weights in ("1,1,1,1", "1,1,1,2"))
+    found = onnx_convert.verify(one, other)
+    assert not found.same and found.reason.startswith("output 'y', large: ")
