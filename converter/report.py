@@ -32,6 +32,7 @@ CODES: Final = {
     "needs-rank": "the rank of a value is not known, and the rewrite depends on it",
     "needs-shape": "the shape of a value is not known, and the rewrite depends on it",
     "no-form": "nothing at the target does the same",
+    "no-kernel": "the runtime does not implement the operator at that opset, or not for these dtypes",
     "not-exact": "the only form is equivalent, and --exact is set",
     "not-legal": "the node has an attribute, an input or an output that the target's operator does not have",
     "runtime-ir-version": "something in the model needs a higher IR version than the runtime loads",

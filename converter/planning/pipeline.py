@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from onnx_convert.errors import RefusedError
+from onnx_convert.planning import kernel_opset, runtime_notes
 from onnx_convert.planning.changes import changes_of
 from onnx_convert.planning.check import check
-from onnx_convert.planning.planner import plan
-from onnx_convert.report import Report, nodes_text
+from onnx_convert.report import Report
 from onnx_convert.spec import opsets
-from onnx_convert.target import ir_versions
-from onnx_convert.target.resolve import resolve, unused_excess
+from onnx_convert.target.resolve import resolve
 from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from onnx_convert.planning.plan import Plan
     from onnx_convert.target.request import Request
     from onnx_convert.target.resolve import Target
-    from onnx_convert.target.runtimes import Runtime
 
 
 def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
@@ -32,9 +30,9 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
     """
     target = resolve(source, request)
     validate(source)
-    outcome = plan(source, target, request.options)
+    target, outcome = kernel_opset.planned(source, request, target)
     if target.runtime is not None:
-        outcome = _for_runtime(source, request, target, outcome)
+        outcome = runtime_notes.added(source, request, target, outcome)
     if outcome.refusals:
         raise _refused(source, request, target, outcome)
     if outcome.patch.any_change or target.moves:
@@ -76,39 +74,6 @@ def _keeping_ml(source: SourceModel, request: Request, target: Target) -> Reques
     if request.runtime is not None or opsets.AI_ONNX_ML in asked or present <= target.opsets.get(opsets.AI_ONNX_ML, 0):
         return None
     return request._replace(to={**asked, opsets.AI_ONNX: target.opsets[opsets.AI_ONNX], opsets.AI_ONNX_ML: present})
-
-
-def _for_runtime(source: SourceModel, request: Request, target: Target, outcome: Plan) -> Plan:
-    """Returns the plan with what is to be said about the runtime that has to load the result."""
-    runtime, imports = target.runtime, source.imports
-    assert runtime is not None
-    after = {opsets.shown(domain): target.opsets.get(domain, version) for domain, version in imports.main.items()}
-    keep = request.options.keep_functions
-    nodes = (node for body in outcome.patch.bodies for graph in body.walk() for node in graph.nodes)
-    kernels = runtime.without_kernel(((node.domain, node.op_type) for node in nodes), after)
-    too_new = ir_versions.excess(source.proto, source.index.graphs, runtime.ir, str(runtime), keep_functions=keep)
-    doubt = [text for text in (runtime.guess, runtime.doubt) if text]
-    foreign = _foreign(source, runtime)
-    lowered = [
-        f"the import of {domain} goes from {imports.main[domain]} to {most}: {runtime} refuses more, no node uses it"
-        for domain, most in unused_excess(source, runtime).items()
-    ]
-    return outcome._replace(
-        refusals=[*outcome.refusals, *too_new],
-        notes=[runtime.verdict(imports.shown, source.proto.ir_version), *lowered, *runtime.remarks, *outcome.notes],
-        warnings=[*doubt, *foreign, *kernels, *outcome.warnings],
-    )
-
-
-def _foreign(source: SourceModel, runtime: Runtime) -> list[str]:
-    """Returns what is to be said of nodes of domains that the runtime does not have, or not at that version."""
-    counts = source.foreign
-    lacking = runtime.lacks(counts)
-    told = [f"{runtime} has to be taught {nodes_text(counts, lacking)}: it does not have them"] if lacking else []
-    for domain, most in runtime.excess(source.imports.main).items():
-        if domain in counts:
-            told.append(f"{runtime} loads {domain} {most} at most, the model has {source.imports.main[domain]}")
-    return told
 
 
 def _report(source: SourceModel, target: Target, outcome: Plan) -> Report:

@@ -113,7 +113,9 @@ class _Planner:
         source, target = self.source, self.target
         functions, index = source.functions, source.index
         inlined = {key for key, f in functions.items() if ir_versions.of_function(f) > target.ir_version}
-        driver = Driver(self._session, target.opsets, self.options, functions, simple=index.simple)
+        driver = Driver(
+            self._session, target.opsets, self.options, functions, simple=index.simple, kernels=target.kernels
+        )
         driver.inline(inlined)
         kept = []
         for key in callees_first(functions):

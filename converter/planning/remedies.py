@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.errors import OnnxConvertError
-from onnx_convert.planning.planner import plan
+from onnx_convert.planning.kernel_opset import planned
 from onnx_convert.spec import opsets
 from onnx_convert.target.resolve import resolve
 
@@ -132,8 +132,10 @@ class _Trials:
         key = opset, options
         if key not in self._found:
             request = self._request if opset == self._aim else self._request.at(opset)
+            request = request._replace(options=options)
             try:
-                self._found[key] = plan(self._source, resolve(self._source, request), options).refusals
+                _, outcome = planned(self._source, request, resolve(self._source, request))
+                self._found[key] = outcome.refusals
             except OnnxConvertError:  # what is refused need not be sound elsewhere
                 self._found[key] = self._refusals
         return next((one for one in self._found[key] if _is_same_node(one, refusal)), None)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from onnx_convert.report import Step
     from onnx_convert.rewrite.context import Session
     from onnx_convert.rewrite.draft import Draft
+    from onnx_convert.rewrite.kernels import Kernels
     from onnx_convert.rewrite.legalizer import Legalized
     from onnx_convert.rewrite.routes import Route
     from onnx_convert.spec.opsets import Imports
@@ -68,6 +69,7 @@ class Driver:
         functions: dict[FunctionKey, FunctionProto],
         *,
         simple: bool,
+        kernels: Kernels | None = None,
     ) -> None:
         self.rewrites: list[Rewrite] = []
         self.folded: list[NodeProto] = []  # nodes whose value is an initializer now
@@ -75,7 +77,7 @@ class Driver:
         self._simple = simple
         self._target = target
         self._options = options
-        self._legalizer = Legalizer(target, options, functions)
+        self._legalizer = Legalizer(target, options, functions, kernels)
         self._work = Work()
 
     @property
@@ -187,7 +189,7 @@ class Driver:
         else:
             if route.may_hold_graphs:
                 scope.patch.children += self._children(index, node, scope)
-            if not route.is_judged or self._is_legal(node, route, scope):
+            if self._is_legal(node, route, scope):
                 nodes.keep([node])
                 if route.is_judged and not route.infers:
                     scope.keep_types(node)
@@ -224,12 +226,18 @@ class Driver:
     # ---- one node
 
     def _is_legal(self, node: NodeProto, route: Route, scope: Scope) -> bool:
-        assert route.signature is not None
-        assert route.stop is not None
-        finding, unknown = legality.check(node, route.signature, route.stop, scope.facts.type_str)
-        if finding is None and route.narrower:
-            self._assume(node, unknown, scope)
-        return finding is None
+        """Returns whether a node that crosses nothing may stay: by its schema if that is judged, and by its kernel."""
+        if route.has_no_kernel:
+            return False
+        if route.is_judged:
+            assert route.signature is not None
+            assert route.stop is not None
+            finding, unknown = legality.check(node, route.signature, route.stop, scope.facts.type_str)
+            if finding is None and route.narrower:
+                self._assume(node, unknown, scope)
+            if finding is not None:
+                return False
+        return self._legalizer.has_kernel(node, route, scope.facts.type_str)
 
     def _assume(self, node: NodeProto, unknown: Sequence[str], scope: Scope) -> None:
         """Takes note that the dtypes of some values are not known, and taken to be legal at the target."""

@@ -98,7 +98,20 @@ def _check_types(node: NodeProto, signature: Signature, opset: int, type_str_of:
         type_str = type_str_of(name)
         if type_str and type_str not in formal.types:
             return Judgement(_wrong_type(node, opset, formal, "output", type_str), unknown)
+    if signature.alternatives and not _goes_together(node, signature, type_str_of):
+        return Judgement(Finding(f"these types do not go together at opset {opset}"), unknown)
     return Judgement(None, unknown) if unknown else _LEGAL
+
+
+def _goes_together(node: NodeProto, signature: Signature, type_str_of: Callable[[str], str]) -> bool:
+    """Returns whether one of the alternatives takes all types that are known."""
+    placed = [(signature.formal_input(i), name) for i, name in enumerate(node.input)]
+    placed += [(signature.formal_output(i), name) for i, name in enumerate(node.output)]
+    known = [(formal, kind) for formal, name in placed if name and (kind := type_str_of(name))]
+    return any(
+        all(kind in one.get(formal.name, one.get(formal.variable, formal.types)) for formal, kind in known)
+        for one in signature.alternatives
+    )
 
 
 def _wrong_type(node: NodeProto, opset: int, formal: Formal, side: str, type_str: str) -> Finding:

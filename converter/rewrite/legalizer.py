@@ -16,7 +16,7 @@ from onnx_convert.model.inlining import inline
 from onnx_convert.model.node_list import NewNodes
 from onnx_convert.model.node_template import parts_of
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, EXACT, Step
-from onnx_convert.rewrite import legality
+from onnx_convert.rewrite import kernels, legality
 from onnx_convert.rewrite.emitter import Emitter
 from onnx_convert.rewrite.node import Node, Refuse
 from onnx_convert.rewrite.promotion import promote
@@ -27,7 +27,7 @@ from onnx_convert.rewrite.routes import Routes
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from onnx import FunctionProto, GraphProto, NodeProto
@@ -35,9 +35,12 @@ if TYPE_CHECKING:
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.options import Options
     from onnx_convert.rewrite.draft import Draft
+    from onnx_convert.rewrite.kernels import Kernels
+    from onnx_convert.rewrite.legality import Finding
     from onnx_convert.rewrite.routes import Route
     from onnx_convert.rewrite.scope import Scope
     from onnx_convert.spec.opsets import Imports
+    from onnx_convert.spec.signatures import Signature
 
 
 class Legalized(NamedTuple):
@@ -53,20 +56,25 @@ class Legalized(NamedTuple):
 
 class _Moving(NamedTuple):
     """A node on its way: the opset that it stands at, those that nodes in its subgraphs are written for, the crossings
-    and functions that led to it, and the values of subgraphs that are at the target already."""
+    and functions that led to it, the values of subgraphs that are at the target already, and the operators that are
+    taken apart because the runtime has no kernel for such nodes."""
 
     node: NodeProto
     opset: int
     imports: Imports
     lineage: tuple[object, ...] = ()
     finished: AbstractSet[str] = frozenset()
+    apart: AbstractSet[tuple[str, str]] = frozenset()
 
 
 class _Rewriting:
-    """One node on its way, with all that it becomes."""
+    """One node on its way, with all that it becomes. `whole` says that nothing is taken apart for the want of a kernel,
+    `lacking` why something was."""
 
-    def __init__(self, draft: Draft, node: NodeProto) -> None:
+    def __init__(self, draft: Draft, node: NodeProto, *, whole: bool = False) -> None:
         self.draft = draft
+        self.whole = whole
+        self.lacking = ""
         self.bearer: NodeProto | None = node  # carries the meaning on, with name, doc string and metadata
         self.nodes: list[NodeProto] = []
         self.steps: list[Step] = []
@@ -78,9 +86,14 @@ class Legalizer:
     """Legalizes the nodes of one conversion."""
 
     def __init__(
-        self, target: Mapping[str, int], options: Options, functions: Mapping[FunctionKey, FunctionProto]
+        self,
+        target: Mapping[str, int],
+        options: Options,
+        functions: Mapping[FunctionKey, FunctionProto],
+        implemented: Kernels | None = None,
     ) -> None:
-        self.routes = Routes(target, {key[:2] for key in functions})
+        self.routes = Routes(target, {key[:2] for key in functions}, implemented)
+        self._kernels = implemented
         self._target = target
         self._options = options
         self._functions = functions
@@ -108,7 +121,14 @@ class Legalizer:
             return Legalized(followed.nodes, followed.steps, used=followed.used, orphaned=followed.orphaned)
         recorder = Recorder(scope.facts, node)
         draft = scope.draft(recorder, node)
-        rewriting = self._rewrite(node, opset, scope, draft)
+        rewriting = _Rewriting(draft, node)
+        try:
+            self._rewrite(rewriting, node, opset, scope)
+        except Refuse as refuse:
+            if not rewriting.lacking:
+                raise
+            draft = scope.draft(recorder, node)
+            rewriting = self._whole(refuse, _Rewriting(draft, node, whole=True), node, opset, scope)
         scope.commit(draft)
         nodes, steps = rewriting.nodes, tuple(rewriting.steps)
         routes = [self.route_of_new(new) for new in nodes]
@@ -123,8 +143,31 @@ class Legalizer:
         """Returns the route of a node that has come to the target."""
         return self.routes.at_target(opsets.canonical_domain(node.domain), node.op_type)
 
-    def _rewrite(self, node: NodeProto, opset: int, scope: Scope, draft: Draft) -> _Rewriting:
-        rewriting = _Rewriting(draft, node)
+    def has_kernel(self, node: NodeProto, route: Route, type_str_of: Callable[[str], str]) -> bool:
+        """Returns whether the runtime that was named has a kernel for a node, as far as is known; true without one."""
+        return self._lacking(node, route, type_str_of) is None
+
+    def _lacking(self, node: NodeProto, route: Route, type_str_of: Callable[[str], str]) -> Finding | None:
+        """Returns what keeps a node at the target without a kernel of the runtime; None if it has one, or may have."""
+        if self._kernels is None or route.stop is None:
+            return None
+        if route.kernel is None and not route.has_no_kernel and not route.has_limits:
+            return None
+        return kernels.finding(self._kernels, node, route.kernel, route.stop, type_str_of)
+
+    def _whole(self, first: Refuse, rewriting: _Rewriting, node: NodeProto, opset: int, scope: Scope) -> _Rewriting:
+        """Returns the rewriting of a node that cannot be taken apart, or raises a refusal that says both."""
+        try:
+            return self._rewrite(rewriting, node, opset, scope)
+        except Refuse as refuse:
+            if refuse.code != "no-kernel":
+                raise
+            reason = f"{refuse.reason}; taken apart: {first.reason}"
+            remedy = first.remedy or refuse.remedy
+            raise Refuse(reason, remedy, code="no-kernel", unknown=first.unknown or refuse.unknown) from first
+
+    def _rewrite(self, rewriting: _Rewriting, node: NodeProto, opset: int, scope: Scope) -> _Rewriting:
+        draft = rewriting.draft
         pending = [_Moving(node, opset, scope.imports, finished=scope.finished | values_within(node))]
         while pending:
             moving = pending.pop()
@@ -132,7 +175,7 @@ class Legalizer:
             if self.inlines(moving.node):
                 pending += reversed(self._inline(moving, rewriting))
                 continue
-            route = self.routes.of(domain, moving.node.op_type, moving.opset)
+            route = self._route(moving, domain, rewriting)
             if route.may_hold_graphs and moving.lineage:
                 scope.bring_subgraphs(moving.node, moving.imports, draft, moving.finished)
                 moving = moving._replace(finished=moving.finished | values_within(moving.node))
@@ -142,10 +185,33 @@ class Legalizer:
                     continue
                 if route.stop is None:
                     draft.domains.setdefault(domain, moving.opset)
+                if self._goes_apart(moving, domain, route, rewriting):
+                    pending.append(moving._replace(apart=moving.apart | {(domain, moving.node.op_type)}))
+                    continue
                 rewriting.nodes += self._settle(moving, route, rewriting)
             except Refuse as refuse:
                 raise _located(refuse, moving.node, node, route.crossing) from refuse
         return rewriting
+
+    def _route(self, moving: _Moving, domain: str, rewriting: _Rewriting) -> Route:
+        """Returns the route of a node, which leads apart where its operator has no kernel."""
+        operator = moving.node.op_type
+        route = self.routes.of(domain, operator, moving.opset)
+        if rewriting.whole or not (route.has_no_kernel or (domain, operator) in moving.apart):
+            return route
+        apart = self.routes.apart(domain, operator, moving.opset)
+        if apart is not None and not rewriting.lacking:
+            rewriting.lacking = f"no kernel for {operator}"
+        return apart or route
+
+    def _goes_apart(self, moving: _Moving, domain: str, route: Route, rewriting: _Rewriting) -> bool:
+        """Returns whether a node at the target has no kernel for its dtypes, but can be taken apart."""
+        operator = moving.node.op_type
+        if rewriting.whole or (domain, operator) in moving.apart:
+            return False
+        if self._lacking(moving.node, route, rewriting.draft.type_str) is None:
+            return False
+        return self.routes.apart(domain, operator, moving.opset) is not None
 
     def _inline(self, moving: _Moving, rewriting: _Rewriting) -> list[_Moving]:
         """Returns the body of a function in place of a call."""
@@ -168,6 +234,8 @@ class Legalizer:
         if not moving.lineage:
             _count(node, moving.opset)
         step = (node.op_type, crossing)
+        if step in moving.lineage and rewriting.lacking:
+            raise Refuse(f"what replaces {node.op_type} leads back to it", code="no-kernel")
         if step in moving.lineage:
             raise InternalError(f"{node.op_type}@{crossing.boundary} leads to itself", node=name_of(node))
         if decision is None:
@@ -207,7 +275,12 @@ class Legalizer:
         lineage = (*moving.lineage, step)
         return [
             _Moving(
-                new, opset, {**moving.imports, opsets.canonical_domain(new.domain): opset}, lineage, moving.finished
+                new,
+                opset,
+                {**moving.imports, opsets.canonical_domain(new.domain): opset},
+                lineage,
+                moving.finished,
+                moving.apart,
             )
             for new, opset in op.emitted
         ]
@@ -231,21 +304,46 @@ class Legalizer:
         finding, unknown = legality.check(node, signature, route.stop, draft.type_str, as_written=as_written)
         if route.narrower:
             rewriting.unknown += unknown
-        if finding is None:
+        if finding is not None:
+            if finding.formal is None or finding.remedy:
+                code = "not-legal" if finding.formal is None else "dtype-floor"
+                raise Refuse(finding.reason, finding.remedy, code=code, boundary=finding.since)
+            return self._promoted(moving, signature, route.stop, finding, rewriting, ("dtype", "dtype-cast"))
+        lacking = self._lacking(node, route, draft.type_str)
+        if lacking is None:
             draft.arrive(node, route.stop)
             return [node]
-        if finding.formal is None or finding.remedy:
-            code = "not-legal" if finding.formal is None else "dtype-floor"
-            raise Refuse(finding.reason, finding.remedy, code=code, boundary=finding.since)
-        promotion = promote(Node(node, draft, moving.opset), signature, route.stop, finding)
+        assert self._kernels is not None
+        if lacking.formal is None or route.kernel is None:
+            domain = opsets.canonical_domain(node.domain)
+            raise Refuse(lacking.reason, self._kernels.remedy(domain, node.op_type, route.stop), code="no-kernel")
+        nodes = self._promoted(moving, route.kernel, route.stop, lacking, rewriting, ("no-kernel", "no-kernel"))
+        for new in nodes:
+            if not self.has_kernel(new, self.route_of_new(new), draft.type_str):
+                raise Refuse(f"{lacking.reason}, nor for the {new.op_type} that it would take", code="no-kernel")
+        return nodes
+
+    def _promoted(
+        self,
+        moving: _Moving,
+        signature: Signature,
+        stop: int,
+        finding: Finding,
+        rewriting: _Rewriting,
+        codes: tuple[str, str],
+    ) -> list[NodeProto]:
+        """Returns a node in a wider dtype between Casts. Refuses with the first code if there is none, with the second
+        if it is not allowed."""
+        node, boundary = moving.node, finding.since or stop
+        promotion = promote(Node(node, rewriting.draft, moving.opset), signature, stop, finding)
         if promotion is None:
-            raise Refuse(finding.reason, code="dtype", boundary=finding.since)
+            raise Refuse(finding.reason, code=codes[0], boundary=finding.since)
         if self._options.types == "refuse" or (promotion.form == EQUIVALENT and self._options.types == "cast"):
-            raise Refuse(finding.reason, promotion.remedy, code="dtype-cast", boundary=finding.since)
+            raise Refuse(finding.reason, promotion.remedy, code=codes[1], boundary=finding.since)
         self._promise(promotion.form, promotion.condition)
         shown = opsets.shown(node.domain)
         rewriting.steps.append(
-            Step(node.op_type, shown, finding.since, opsets.DOWN, promotion.name, promotion.form, promotion.condition)
+            Step(node.op_type, shown, boundary, opsets.DOWN, promotion.name, promotion.form, promotion.condition)
         )
         if rewriting.bearer is node:
             rewriting.bearer = promotion.bearer

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 import onnx.defs
 
 from onnx_convert.spec import opsets
+
+Alternatives = tuple[Mapping[str, frozenset[str]], ...]
+"""Types that go together, by type variable or by the name of an input or output; what is not named takes all."""
 
 
 class Formal(NamedTuple):
@@ -24,7 +28,8 @@ class Formal(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """The demands of a schema on a node, laid out for quick checks."""
+    """The demands of a schema on a node, laid out for quick checks; of a runtime's kernels, if it has alternatives:
+    types of several variables that go together."""
 
     inputs: tuple[Formal, ...]
     outputs: tuple[Formal, ...]
@@ -36,6 +41,7 @@ class Signature(NamedTuple):
     required: frozenset[str]
     deprecated: bool
     infers: bool  # whether onnx can infer the types of the outputs
+    alternatives: Alternatives = ()
 
     def formal_input(self, index: int) -> Formal:
         """Returns the formal parameter of an actual input; the last one stands for all that follow."""

@@ -17,6 +17,7 @@ from onnx_convert.target import ir_versions
 if TYPE_CHECKING:
     from onnx_convert.model.opset_imports import OpsetImports
     from onnx_convert.model.source import SourceModel
+    from onnx_convert.rewrite.kernels import Kernels
     from onnx_convert.spec.opsets import Imports
     from onnx_convert.target.request import Opsets, Request
     from onnx_convert.target.runtimes import Runtime
@@ -24,20 +25,25 @@ if TYPE_CHECKING:
 
 class Target(NamedTuple):
     """The destination of one model: the opset of each domain, an IR version, and the runtime that has to load the
-    result, if one was named. `moves` says that an opset differs from the model's or from its stamp, `rises` that none
-    is lower."""
+    result, if one was named, with its kernels, if they are known. `moves` says that an opset differs from the model's
+    or from its stamp, `rises` that none is lower."""
 
     opsets: Imports
     ir_version: int
     moves: bool
     rises: bool
     runtime: Runtime | None = None
+    kernels: Kernels | None = None
 
 
-def resolve(source: SourceModel, request: Request) -> Target:
-    """Returns the target that a request means for a model. UsageError if it means none."""
+def resolve(source: SourceModel, request: Request, opset: int | None = None) -> Target:
+    """Returns the target that a request means for a model; for a runtime at the ai.onnx `opset`, if one is given.
+    UsageError if it means none."""
     imports, model, runtime = source.imports, source.proto, request.runtime
-    target = opsets_of(imports, runtime.opsets_for(imports.shown) if runtime else request.to)
+    wanted = runtime.opsets_for(imports.shown) if runtime else request.to
+    if runtime is not None and opset is not None:
+        wanted = {**runtime.opsets_for(imports.shown), "ai.onnx": opset}
+    target = opsets_of(imports, wanted)
     if runtime is not None:
         target |= unused_excess(source, runtime)
     moves = imports.moves(target) or (source.restamping is not None and source.restamping.moves(target))
@@ -52,7 +58,12 @@ def resolve(source: SourceModel, request: Request) -> Target:
         ir_version = ir_versions.choose(
             model, source.index.graphs, opset, request.ir_version, rising=rises, keep_functions=keep
         )
-    return Target(target, ir_version, moves, rises, runtime)
+    kernels = None
+    if runtime is not None and runtime.kernels is not None:
+        from onnx_convert.target.kernels import of_runtime
+
+        kernels = of_runtime(runtime)
+    return Target(target, ir_version, moves, rises, runtime, kernels)
 
 
 def unused_excess(source: SourceModel, runtime: Runtime) -> Imports:

@@ -75,6 +75,7 @@ class Runtime:
     also: tuple[str, ...] = ()
     domains: tuple[tuple[str, int], ...] = ()
     guess: str = ""
+    kernels: tuple[str, str] | None = None
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".rstrip()
@@ -247,6 +248,7 @@ def listed() -> tuple[Runtime, ...]:
                     missing=_missing(table, row["version"])
                     + (_missing(tables["onnxruntime"], inside) if inside else ()),
                     also=tuple(table.get("also", ())),
+                    kernels=_kernels(tables, name, row),
                     domains=_domains((tables["onnxruntime"] if inside else table).get("domains", {}), opset),
                 )
             )
@@ -264,6 +266,13 @@ def _tables() -> dict[str, Any]:
 def _domains(table: Mapping[str, Any], opset: int | None) -> tuple[tuple[str, int], ...]:
     """Returns the domains of a runtime besides those of ONNX, with the highest version of each."""
     return tuple((domain, opset or 0 if most == "opset" else most) for domain, most in table.items())
+
+
+def _kernels(tables: Mapping[str, Any], name: str, row: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Returns the table of the kernels of a row, or of the onnxruntime inside, and the release in that table."""
+    inside = row.get("onnxruntime")
+    table = tables["onnxruntime" if inside else name].get("kernels")
+    return (table, inside or row["version"]) if table else None
 
 
 def _missing(table: Mapping[str, Any], version: str) -> tuple[Missing, ...]:
