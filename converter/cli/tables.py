@@ -8,7 +8,8 @@ rich console prints. Nothing here prints, and rich is imported only by the funct
 
 from __future__ import annotations
 
-from itertools import zip_longest
+from itertools import groupby, zip_longest
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, nodes_text
@@ -317,15 +318,18 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
     yield from (("note:", note) for note in told.notes)
 
 
-def _runtimes(rows: Iterable[Runtime]) -> Iterator[str]:
-    """Yields one line for each runtime: its versions from the first to the last, and whether that is uncertain."""
-    groups: dict[str, list[Runtime]] = {}
-    for row in rows:
-        groups.setdefault(row.name, []).append(row)
-    for name, members in groups.items():
+def _runtimes(rows: Iterable[Runtime], kernels: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
+    """Yields one line for each runtime: its versions from the first to the last, and whether that is uncertain; one for
+    each run of versions that have no kernels for the same nodes."""
+    for (name, lacking), group in groupby(rows, key=lambda row: (row.name, kernels.get(str(row)))):
+        members = [*group]
         first, last = members[0].version, members[-1].version
         versions = first if first == last else f"{first} to {last}"
-        yield f"{name} {versions}".rstrip() + (f" ({members[-1].certainty})" if members[-1].doubt else "")
+        line = f"{name} {versions}".rstrip() + (f" ({members[-1].certainty})" if members[-1].doubt else "")
+        if lacking:
+            more = f" and {len(lacking) - _FEW} more" if len(lacking) > _FEW else ""
+            line += f", without a kernel for {'; '.join(lacking[:_FEW])}{more}"
+        yield line + (", with a kernel for each node" if lacking == [] else "")
 
 
 def _loaded_by(told: Description) -> Iterator[str]:
@@ -335,7 +339,7 @@ def _loaded_by(told: Description) -> Iterator[str]:
         names = ", ".join(told.unknown)
         yield f"none: {names} {'is no operator' if len(told.unknown) == 1 else 'are no operators'} at the model's opset"
         return
-    lines = [*_runtimes(told.runtimes)]
+    lines = [*_runtimes(told.runtimes, told.kernels)]
     yield from lines or ["none of the listed runtimes as it is"]
     groups: dict[tuple[str, ...], list[Runtime]] = {}
     for row in told.taught:

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 from onnx import AttributeProto, GraphProto, TensorProto
 
 from onnx_convert.model.graphs import subgraphs
+from onnx_convert.planning.node_kinds import kinds_of, without_kernel
 from onnx_convert.planning.reach import Reach
 from onnx_convert.planning.remedies import way_around
 from onnx_convert.spec import opsets
 from onnx_convert.storage import tensor_data
-from onnx_convert.target import runtimes
+from onnx_convert.target import kernels, runtimes
 from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class Description:
     outputs: dict[str, str] = field(default_factory=dict)
     missing_data: dict[str, str] = field(default_factory=dict)  # data files that cannot be used: what is wrong, by name
     runtimes: list[Runtime] = field(default_factory=list)  # that load it as it is
+    kernels: dict[str, list[str]] = field(default_factory=dict)  # what those have no kernel for of which that is known
     unknown: list[str] = field(default_factory=list)  # operators that ONNX does not have at the model's opset
     foreign: dict[str, Counter[str]] = field(default_factory=dict)  # nodes of neither ONNX nor the model, by domain
     taught: list[Runtime] = field(default_factory=list)  # that load it once they are taught operators among `foreign`
@@ -115,7 +117,30 @@ def describe(source: SourceModel, request: Request) -> Description:
     )
     told.runtimes = [runtime for runtime in loading if not runtime.lacks(told.foreign)]
     told.taught = [runtime for runtime in loading if runtime.lacks(told.foreign)]
+    told.kernels = _without_kernels(source, loading)
     return told
+
+
+def _without_kernels(source: SourceModel, loading: Sequence[Runtime]) -> dict[str, list[str]]:
+    """Returns what each runtime has no kernel for, by its name and version; for those whose kernels are known."""
+    tables = {str(runtime): table for runtime in loading if (table := kernels.of_runtime(runtime)) is not None}
+    kinds = kinds_of(source) if tables else {}
+    found: dict[tuple[str, str], list[str]] = {}  # one onnxruntime is in many
+    for table in tables.values():
+        if (table.name, table.release) not in found:
+            start = f"{table.runtime} has no kernel for "
+            reasons = without_kernel(kinds, table)
+            found[table.name, table.release] = [
+                f"{reason.removeprefix(start)} ({_nodes(names)})" for reason, names in reasons.items()
+            ]
+    return {name: found[table.name, table.release] for name, table in tables.items()}
+
+
+def _nodes(names: Sequence[str]) -> str:
+    """Returns the names of nodes, few of them."""
+    shown = ", ".join(repr(name) for name in names[:3] if name)
+    more = len(names) - 3
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def type_text(kind: TypeProto) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Limits = tuple[tuple[tuple[str, str], ...], ...]
-"""Attributes with their values, "" for any, that together keep a node without a kernel."""
+"""Attributes with their values, "" for any and "none" for none, that together keep a node without a kernel."""
 
 
 class Kernels(Protocol):
@@ -91,11 +91,11 @@ def finding(
 
 
 def _is_set(node: NodeProto, name: str, value: str) -> bool:
-    """Returns whether a node has an attribute, with this value unless that is ""."""
+    """Returns whether a node has an attribute, with this value unless that is ""; or has it not, if that is "none"."""
     for attribute in node.attribute:
         if attribute.name == name:
             return not value or value in (str(attribute.i), attribute.s.decode("utf-8", "replace"))
-    return False
+    return value == "none"
 
 
 def _shown(kind: str) -> str:

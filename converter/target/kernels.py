@@ -17,7 +17,7 @@ known, or alternatives between bars: for each type variable (or input, or output
 takes, or behind a minus those that it does not.
 
 A line that begins with `!` is about attributes with which an operator does not run, all of those named together;
-without a value it is any:
+without a value it is any, and `none` is an attribute that is not there:
 
     ! LSTM 1.10- layout=1
 """

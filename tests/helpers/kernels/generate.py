@@ -45,11 +45,13 @@ HEADER: Final = """\
 
 
 LIMITS: Final = (
-    "! Attention 1.24-1.24 left_window_size",
+    "! Attention 1.24-1.31 left_window_size",
+    "! Attention 1.24-1.31 right_window_size",
     "! DFT 1.10-1.24 inverse=1&onesided=1",
     "! GRU 1.10- layout=1",
     "! LSTM 1.10- layout=1",
     "! RNN 1.10- layout=1",
+    "! RotaryEmbedding 1.23 rotary_embedding_dim&num_heads=none",
 )
 """Attributes with which operators do not run, found by the cases that onnx publishes."""
 
