@@ -179,6 +179,7 @@ def test_only_storage_opens_files(path: Path) -> None:
     streams that are closed are opened."""
     room = module_of(path).partition(".")[2]
     if not room.startswith("storage.") and room not in (
+        "target.kernels",
         "target.messages",
         "target.runtimes",
         "cli.streams",

@@ -301,21 +301,13 @@ def test_an_ir_version_may_be_lower() -> None:
 BINARIZER = "(float[2] x) => (float[2] y) { y = ai.onnx.ml.Binarizer (x) }"
 NORM = "(float[2] x, float[2] s) => (float[2] y) { y = LayerNormalization (x, s) }"
 AXES = "(float[2] x, int64[1] a) => (float[1, 2] y) { y = Unsqueeze (x, a) }"
-BRANCH = """(bool c, float[2] x) => (float[2] y) { y = If (c) <
-    then_branch = t () => (float[2] p) { p = RandomUniformLike (x) },
-    else_branch = e () => (float[2] q) { q = RandomUniformLike (x) }> }"""
 
 
 @pytest.mark.parametrize(
     ("source", "target", "warning"),
     [
-        (model(IDENTITY, 19), "onnxruntime@1.15", "no kernel for Identity at opset 19 (nodes: 1); a lower opset"),
-        (model(IDENTITY, 19), "onnxruntime@1.15", "opset may have one: --to 18"),
-        (model(BRANCH, 22), "onnxruntime@1.21", "no kernel for RandomUniformLike at opset 22 (nodes: 2)"),
-        (model(IDENTITY, 20), "onnxruntime@1.15", "no kernel for Identity at opset 19"),
         (model(IDENTITY, 18), "onnxruntime@1.15", None),
         (model(IDENTITY, 19), "onnxruntime@1.16", None),
-        (model(IDENTITY, 19), "triton@23.06", "triton 23.06 has no kernel for Identity"),
         (
             model(BINARIZER, 17, ai_onnx_ml=3),
             "openvino@2026.4",
@@ -326,7 +318,6 @@ BRANCH = """(bool c, float[2] x) => (float[2] y) { y = If (c) <
         (model(RELU, 12, ir=7), "tensorrt@8.6", None),
         (model(RELU, 12, ir=7), "tensorrt", "tensorrt without a version is taken to be the newest listed, 11: --for"),
         (model(RELU, 12, ir=7), "pplnn@1", None),
-        (model(NORM, 17), "tensorrt@8.5", "no kernel for LayerNormalization at opset 17 (nodes: 1); a lower opset may"),
         (model(NORM, 17), "tensorrt@8.6", None),
         (model(AXES, 13), "onnx-tensorflow@1.9", "no kernel for Unsqueeze at opset 13 (nodes: 1); a lower opset may"),
     ],
