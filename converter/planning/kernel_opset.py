@@ -7,7 +7,6 @@ opset does not count: it is taken apart where it stands, or refused.
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.planning.planner import plan
@@ -15,10 +14,11 @@ from onnx_convert.spec import opsets
 from onnx_convert.target.resolve import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from onnx_convert.model.source import SourceModel
     from onnx_convert.planning.plan import Plan
+    from onnx_convert.report import Refusal
     from onnx_convert.rewrite.kernels import Kernels
     from onnx_convert.target.request import Request
     from onnx_convert.target.resolve import Target
@@ -37,16 +37,40 @@ def planned(source: SourceModel, request: Request, target: Target) -> tuple[Targ
         return target, plan(source, target, request.options)
     aim = target.opsets[opsets.AI_ONNX]
     first: tuple[Target, Plan] | None = None
-    for opset in islice(_fitting(source, kernels, aim, runtime), MOST_TRIED):
+    tried: set[object] = set()
+    for opset in _fitting(source, kernels, aim, runtime):
+        if first is not None and not _is_new(first[1].refusals, opset, kernels, tried):
+            continue
         there = target if opset == aim else resolve(source, request, opset)
         found = there, plan(source, there, request.options)
         if not found[1].refusals:
             return found
-        first = first or found
-        if not any(refusal.code == "no-kernel" for refusal in first[1].refusals):
-            break  # something else is in the way
+        if first is None:
+            first = found
+            _is_new(first[1].refusals, opset, kernels, tried)
+            if not any(refusal.code == "no-kernel" for refusal in found[1].refusals):
+                break  # something else is in the way
+        if len(tried) == MOST_TRIED:
+            break
     assert first is not None
     return first
+
+
+def _is_new(refusals: Sequence[Refusal], opset: int, kernels: Kernels, tried: set[object]) -> bool:
+    """Returns whether an opset may do better than those tried: operators that were refused have other versions or
+    kernels there, or it was not themselves that were refused but what replaces them. Adds it to those tried."""
+    refused = {refusal.operator for refusal in refusals if refusal.code == "no-kernel" and refusal.domain == "ai.onnx"}
+    replaced = any("what replaces it" in refusal.reason for refusal in refusals)
+    what: list[object] = [opset] if replaced else []
+    for operator in sorted(refused):
+        schema = opsets.schema_at(operator, opset)
+        types = kernels.of(opsets.AI_ONNX, operator, opset) or ()
+        what.append((operator, schema and schema.since_version, str([sorted(one.items()) for one in types])))
+    key = tuple(what)
+    if key in tried:
+        return False
+    tried.add(key)
+    return True
 
 
 def _fitting(source: SourceModel, kernels: Kernels, aim: int, runtime: Runtime) -> Iterator[int]:

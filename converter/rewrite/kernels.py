@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from onnx_convert.spec.signatures import Alternatives, Signature
 
 
-Limits = tuple[tuple[tuple[str, str], ...], ...]
+Limit = tuple[tuple[str, str], ...]
+Limits = tuple[Limit, ...]
 """Attributes with their values, "" for any and "none" for none, that together keep a node without a kernel."""
 
 
@@ -36,8 +37,8 @@ class Kernels(Protocol):
     def has(self, domain: str, operator: str, opset: int) -> bool:
         """Returns whether an operator has a kernel at an opset, for some types; true where nothing is known."""
 
-    def limits(self, domain: str, operator: str) -> Limits:
-        """Returns the attributes with which nodes of an operator do not run."""
+    def limits(self, domain: str, operator: str, opset: int) -> Limits:
+        """Returns the attributes with which nodes of an operator do not run at an opset."""
 
     def remedy(self, domain: str, operator: str, opset: int) -> str:
         """Returns what helps where there is no kernel."""
@@ -72,7 +73,7 @@ def finding(
     if not kernels.has(opsets.canonical_domain(node.domain), node.op_type, opset):
         return Finding(f"{kernels.runtime} has no kernel for {node.op_type} at opset {opset}")
     domain = opsets.canonical_domain(node.domain)
-    for limit in kernels.limits(domain, node.op_type):
+    for limit in kernels.limits(domain, node.op_type, opset):
         if all(_is_set(node, name, value) for name, value in limit):
             shown = " and ".join(f"{name}={value}" if value else name for name, value in limit)
             return Finding(f"{kernels.runtime} has no kernel for {node.op_type} with {shown}")

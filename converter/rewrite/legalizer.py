@@ -313,15 +313,14 @@ class Legalizer:
         if lacking is None:
             draft.arrive(node, route.stop)
             return [node]
-        assert self._kernels is not None
         if lacking.formal is None or route.kernel is None:
-            domain = opsets.canonical_domain(node.domain)
-            raise Refuse(lacking.reason, self._kernels.remedy(domain, node.op_type, route.stop), code="no-kernel")
-        nodes = self._promoted(moving, route.kernel, route.stop, lacking, rewriting, ("no-kernel", "no-kernel"))
-        for new in nodes:
-            if not self.has_kernel(new, self.route_of_new(new), draft.type_str):
-                raise Refuse(f"{lacking.reason}, nor for the {new.op_type} that it would take", code="no-kernel")
-        return nodes
+            raise Refuse(lacking.reason, self._kernel_remedy(node, route.stop), code="no-kernel")
+        return self._promoted(moving, route.kernel, route.stop, lacking, rewriting, ("no-kernel", "no-kernel"))
+
+    def _kernel_remedy(self, node: NodeProto, opset: int) -> str:
+        """Returns what helps a node that the runtime has no kernel for."""
+        assert self._kernels is not None
+        return self._kernels.remedy(opsets.canonical_domain(node.domain), node.op_type, opset)
 
     def _promoted(
         self,
@@ -337,9 +336,15 @@ class Legalizer:
         node, boundary = moving.node, finding.since or stop
         promotion = promote(Node(node, rewriting.draft, moving.opset), signature, stop, finding)
         if promotion is None:
-            raise Refuse(finding.reason, code=codes[0], boundary=finding.since)
+            remedy = self._kernel_remedy(node, stop) if codes[0] == "no-kernel" else ""
+            raise Refuse(finding.reason, remedy, code=codes[0], boundary=finding.since)
         if self._options.types == "refuse" or (promotion.form == EQUIVALENT and self._options.types == "cast"):
             raise Refuse(finding.reason, promotion.remedy, code=codes[1], boundary=finding.since)
+        for new in promotion.nodes:
+            lacking = self._lacking(new, self.route_of_new(new), rewriting.draft.type_str)
+            if lacking is not None:
+                reason = f"{finding.reason}; between Casts: {lacking.reason}"
+                raise Refuse(reason, self._kernel_remedy(new, stop), code="no-kernel")
         self._promise(promotion.form, promotion.condition)
         shown = opsets.shown(node.domain)
         rewriting.steps.append(

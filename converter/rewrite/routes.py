@@ -95,7 +95,7 @@ class Routes:
         if self._kernels is not None and signature is not None:
             kernel = kernel_signature_of(self._kernels, operator, stop, domain)
             has_no_kernel = is_missing(self._kernels, operator, stop, domain)
-            has_limits = bool(self._kernels.limits(domain, operator))
+            has_limits = bool(self._kernels.limits(domain, operator, stop))
         downhill = stop < opset and bool(registry.crossings(domain, operator, opset, stop))
         route = Route(
             stop=stop,

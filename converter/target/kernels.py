@@ -17,9 +17,10 @@ known, or alternatives between bars: for each type variable (or input, or output
 takes, or behind a minus those that it does not.
 
 A line that begins with `!` is about attributes with which an operator does not run, all of those named together;
-without a value it is any, and `none` is an attribute that is not there:
+without a value it is any, and `none` is an attribute that is not there; the opsets after the @ are those of the model:
 
     ! LSTM 1.10- layout=1
+    ! NegativeLogLikelihoodLoss@19 1.15 ignore_index
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from onnx_convert.spec import opsets, signatures
 
 if TYPE_CHECKING:
-    from onnx_convert.rewrite.kernels import Limits
+    from onnx_convert.rewrite.kernels import Limit, Limits
     from onnx_convert.spec.signatures import Alternatives, Signature
     from onnx_convert.target.runtimes import Runtime
 
 ALL: Final[Alternatives] = ({},)
+ENDLESS: Final = 1_000_000
 
 
 class _Line(NamedTuple):
@@ -73,9 +75,10 @@ class Table:
             self._fitting(domain, operator, opset)
         )
 
-    def limits(self, domain: str, operator: str) -> Limits:
+    def limits(self, domain: str, operator: str, opset: int) -> Limits:
         """Returns the attributes, with their values or "" for any, with which nodes of an operator do not run."""
-        return self._limits.get(f"{domain}.{operator}" if domain else operator, ())
+        lines = self._limits.get(f"{domain}.{operator}" if domain else operator, ())
+        return tuple(limit for first, last, limit in lines if first <= opset <= last)
 
     def remedy(self, domain: str, operator: str, opset: int) -> str:
         """Returns what helps without a kernel: the first later release that has one, or not to ask for kernels."""
@@ -135,26 +138,31 @@ def _of_release(name: str, index: int) -> dict[str, list[_Line]]:
         if not _holds(span, index, place):
             continue
         since, _, stamps = version.partition("@")
-        begin, dash, end = stamps.partition("-")
-        limits = (int(begin), int(end) if dash else int(begin)) if stamps else (0, 1_000_000)
-        found.setdefault(operator, []).append(_Line(0 if since == "*" else int(since), *limits, types))
+        found.setdefault(operator, []).append(_Line(0 if since == "*" else int(since), *_opsets(stamps), types))
     return found
 
 
 @lru_cache(maxsize=None)
-def _limits_of(name: str, index: int) -> dict[str, Limits]:
-    """Returns the attributes with which operators do not run in one release."""
+def _limits_of(name: str, index: int) -> dict[str, list[tuple[int, int, Limit]]]:
+    """Returns the attributes with which operators do not run in one release, with the opsets from and to which."""
     releases, lines = _read(name)
     place = {release: number for number, (release, _, _) in enumerate(releases)}
-    found: dict[str, Limits] = {}
+    found: dict[str, list[tuple[int, int, Limit]]] = {}
     for line in lines:
         if line.startswith("!"):
-            _, operator, span, settings = line.split(" ")
+            _, what, span, settings = line.split(" ")
             if _holds(span, index, place):
+                operator, _, stamps = what.partition("@")
                 parts = [setting.partition("=") for setting in settings.split("&")]
                 limit = tuple((attribute, value) for attribute, _, value in parts)
-                found[operator] = (*found.get(operator, ()), limit)
+                found.setdefault(operator, []).append((*_opsets(stamps), limit))
     return found
+
+
+def _opsets(stamps: str) -> tuple[int, int]:
+    """Returns the first and the last opset that are written behind an @; all if nothing is."""
+    first, dash, last = stamps.partition("-")
+    return (int(first), int(last) if dash else int(first)) if stamps else (0, ENDLESS)
 
 
 def _holds(span: str, index: int, place: dict[str, int]) -> bool:

@@ -40,6 +40,7 @@ def needs(opset: int) -> pytest.MarkDecorator:
         pytest.param(BRANCH, 22, "onnxruntime@1.21", 21, marks=needs(22)),
         pytest.param(SWISH, 25, "onnxruntime@1.24", 24, marks=needs(25)),
         (LSTM, 14, "onnxruntime@1.20", 13),
+        pytest.param(LSTM, 22, "onnxruntime@1.24", 13, marks=needs(22)),
     ],
 )
 def test_the_nearest_opset_with_kernels_is_taken(graph: str, opset: int, runtime: str, after: int) -> None:

@@ -16,7 +16,7 @@ from onnx_convert.target import kernels, runtimes
 
 NAMES = sorted({row.kernels[0] for row in runtimes.listed() if row.kernels is not None})
 LINE = re.compile(r"(?P<operator>[\w.]+) (\*|\d+)(@\d+(-\d+)?)? (?P<span>[\d.]+(-[\d.]*)?) \S+")
-LIMIT = re.compile(r"! [\w.]+ [\d.]+(-[\d.]*)? \w+(=\w+)?(&\w+(=\w+)?)*")
+LIMIT = re.compile(r"! [\w.]+(@\d+(-\d+)?)? [\d.]+(-[\d.]*)? \w+(=\w+)?(&\w+(=\w+)?)*")
 
 
 def text(name: str) -> list[str]:

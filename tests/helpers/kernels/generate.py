@@ -50,6 +50,7 @@ LIMITS: Final = (
     "! DFT 1.10-1.24 inverse=1&onesided=1",
     "! GRU 1.10- layout=1",
     "! LSTM 1.10- layout=1",
+    "! NegativeLogLikelihoodLoss@19 1.15 ignore_index",
     "! RNN 1.10- layout=1",
     "! RotaryEmbedding 1.23 rotary_embedding_dim&num_heads=none",
 )
