@@ -71,7 +71,9 @@ class Routes:
         if key not in self._apart:
             birth = decomposition(operator, domain)
             last = registry.decision(operator, birth, opsets.DOWN, domain) if birth and opset >= birth else None
-            crossing = registry.route(domain, operator, opset, birth - 1) if isinstance(last, Adapter) else None
+            crossing = (
+                registry.first_crossing(domain, operator, opset, birth - 1) if isinstance(last, Adapter) else None
+            )
             self._apart[key] = (
                 None if crossing is None else self.of(domain, operator, opset)._replace(crossing=crossing)
             )
