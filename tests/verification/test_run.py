@@ -370,3 +370,12 @@ def test_a_weight_that_shows_at_the_edges_alone_counts() -> None:
     one, other = (model(text % weights, 13) for weights in ("1,1,1,1", "1,1,1,2"))
     found = onnx_convert.verify(one, other)
     assert not found.same and found.reason.startswith("output 'y', large: ")
+
+
+def test_a_weight_that_is_hardly_another_one_is_no_matter_of_kernels() -> None:
+    text = "(float[2,3] x) => (float[2,3] y) <float[3] w = {1,1,%s}> { y = Mul (x, w) }"
+    source, result = model(text % "1", 13), model(text % "1.000001", 12)
+    report = converted(source, 12)[1]
+    found = onnx_convert.verify(source, result, report=report)
+    assert report.form == "exact" and not found.same
+    assert found.first is not None and found.first.why.endswith("; initializer 'w' has other elements")
