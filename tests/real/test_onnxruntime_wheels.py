@@ -100,7 +100,7 @@ def test_a_converted_model_runs_there(version: str, tmp_path: Path) -> None:
     row = runtimes.find(f"onnxruntime@{version}")
     warned, feeds = {}, {}
     for name, source in MODELS.items():
-        conversion = onnx_convert.convert(source, runtime=f"onnxruntime@{version}")
+        conversion = onnx_convert.convert(source, runtime=f"onnxruntime@{version}", expand="all")
         conversion.save(tmp_path / f"{name}.onnx")
         warned[name] = bool(conversion.report.warnings)
         feeds[name] = feeds_for(source)

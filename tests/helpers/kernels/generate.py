@@ -79,7 +79,7 @@ def wheel(release: str, folder: Path) -> Build:
         numpy = "numpy" if _key(release) >= NUMPY_2 else "numpy<2"
         pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--only-binary", ":all:", "--target", place]
         subprocess.run([*pip, f"onnxruntime=={release}.*", numpy], check=True, capture_output=True, text=True)
-    version = next(place.glob("onnxruntime-*.dist-info")).name.split("-")[1]
+    version = next(place.glob("onnxruntime-*.dist-info")).name.removesuffix(".dist-info").split("-")[1]
     paths = os.pathsep.join(map(str, (place,)))
     return Build(release, version, [sys.executable, str(HERE / "ask.py")], {"PYTHONPATH": paths})
 
