@@ -16,7 +16,7 @@ import numpy
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
-from onnx_convert.adapters.lib.dtypes import BOOL, INT64, cast
+from onnx_convert.adapters.lib.dtypes import BOOL, INT64, STRING, cast
 from onnx_convert.adapters.lib.shapes import count_up, known_size, non_negative, part, reshape, size_at
 
 if TYPE_CHECKING:
@@ -75,6 +75,14 @@ def combine_before_scatter(node: Node, op: Emitter) -> Value:
     return op.same(drop=("reduction",)) if node.attr("reduction") == "none" else _combined(node, op)
 
 
+def _reduction(node: Node) -> str:
+    """Returns the operator that combines two elements; of booleans the sum is whether any is true."""
+    dtype, reduction = node.input(0).dtype, node.attr("reduction")
+    if dtype == STRING:
+        node.refuse(f"strings have no {reduction}")
+    return ("Or" if reduction in ("add", "max") else "And") if dtype == BOOL else _REDUCTIONS[reduction]
+
+
 def _combined(node: Node, op: Emitter) -> Value:
     """Makes updates that may hit the same element one after the other, in their order: a few, or in a Loop."""
     data, indices, updates = (node.input(index) for index in range(3))
@@ -91,7 +99,7 @@ def _combined(node: Node, op: Emitter) -> Value:
             indices, updates = _as_rows(op, indices, updates, node.rank(1))
         halves = (op.node("Split", value, outputs=count, at=13, axis=axis or 0) for value in (indices, updates))
         pairs = list(zip(*halves, strict=True))
-    gather, combine = ("GatherND" if by_row else "GatherElements"), getattr(op, _REDUCTIONS[node.attr("reduction")])
+    gather, combine = ("GatherND" if by_row else "GatherElements"), getattr(op, _reduction(node))
     for number, (place, update) in enumerate(pairs, 1):
         new = combine(op.node(gather, data, place, axis=axis)[0], update)
         if number < len(pairs):
@@ -105,7 +113,7 @@ def _in_a_loop(node: Node, op: Emitter, axis: int | None) -> Value:
     carried = data.type or node.dtype(0)  # refused if unknown: a Loop states it
     if axis is None:
         indices, updates = _as_rows(op, indices, updates, node.rank(1))
-    gather, combine = ("GatherND" if axis is None else "GatherElements"), _REDUCTIONS[node.attr("reduction")]
+    gather, combine = ("GatherND" if axis is None else "GatherElements"), _reduction(node)
 
     def step(inner: Emitter, number: Value, going: Value, before: Value) -> tuple[Value, Value]:
         here = inner.Reshape(number, inner.const([1]))

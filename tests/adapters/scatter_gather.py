@@ -4,7 +4,7 @@ batches (12)."""
 
 from __future__ import annotations
 
-from boundaries import Row, each_of, keeps, rewrites
+from boundaries import Row, each_of, keeps, refuses, rewrites
 
 
 def _gather(axis: int, y: str, indices: str, x: str = "2,3,4", kind: str = "int64[2]") -> str:
@@ -126,6 +126,19 @@ ELEMENTS: list[Row] = [
         )
     ),
     rewrites("ScatterElements add of int64", 16, 13, elements("5", "3", 'reduction="add"', "1,1,1", "int64")),
+    *(
+        rewrites(
+            f"ScatterElements {name} of bool", source, 13, elements("5", "3", f'reduction="{name}"', "1,1,1", "bool")
+        )
+        for source, name in ((16, "add"), (18, "mul"))  # of max and min onnxruntime runs none
+    ),
+    refuses(
+        "ScatterElements add of strings",
+        16,
+        13,
+        elements("5", "3", 'reduction="add"', "1,1,1", "string"),
+        because="strings have no add",
+    ),
     rewrites("ScatterElements add of nothing", 16, 13, elements("5", "0", 'reduction="add"')),
     rewrites(
         "ScatterElements add of many",
