@@ -20,6 +20,7 @@ def _attributes(node: NodeProto) -> Attributes:
 
 # Operator, which nodes of it, and what the reference does with them.
 WRONG: list[tuple[str, Callable[[NodeProto, Attributes], bool], str]] = [
+    ("QLinearConv", lambda _node, _attributes: True, "it rounds when it has added the zero point, not before"),
     (
         "Resize",
         lambda _, a: a.get("coordinate_transformation_mode") == b"tf_crop_and_resize",

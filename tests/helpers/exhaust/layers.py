@@ -209,8 +209,9 @@ def attention(m: Making) -> None:
     if mask == "no":
         m.omit()
     else:
+        kinds = ["float", "double", "float16", "bfloat16", "bool"]  # integers are neither of the two kinds of the text
         m.tensor({"(q, k)": (asked, total), "(b, 1, q, k)": (batch, 1, asked, total), "(1, k)": (1, total),
-                  "short": (asked, max(total - 1, 1))}[mask])  # fmt: skip
+                  "short": (asked, max(total - 1, 1))}[mask], dtype=kinds)  # fmt: skip
     if pasts:
         m.tensor((batch, kv, past, depth), constant=False)
         m.tensor((batch, kv, past, wide), constant=False)

@@ -256,8 +256,10 @@ def grid_sample(m: Making) -> None:
     deep = m.opset >= 20 and m.flag("volume")
     lengths = m.sizes(3 if deep else 2, (3, 2, 1, 4))
     batch = m.pick("batch", (1, 2))
-    m.tensor((batch, m.pick("channels", (1, 2)), *lengths), constant=False)
+    x = m.tensor((batch, m.pick("channels", (1, 2)), *lengths), constant=False)
     names = ["bilinear", "nearest", "bicubic"] if m.opset < 20 else ["linear", "nearest", "cubic"]
+    if "float" not in x.dtype.name:
+        names = names[1:2]  # what lies between integers is rounded as each likes
     m.set("mode", m.pick("mode", names[: 2 if deep else 3]))
     m.set("padding_mode", m.pick("padding_mode", ["zeros", "border", "reflection"]))
     m.set("align_corners", m.pick("align_corners", [0, 1]))
@@ -300,7 +302,8 @@ def affine_grid(m: Making) -> None:
     deep = m.flag("volume")
     batch = m.pick("batch", (1, 2))
     m.tensor((batch, 3, 4) if deep else (batch, 2, 3))
-    m.tensor(elements=np.array([batch, 2, *(m.pick("length", (3, 2, 1)) for _ in range(3 if deep else 2))]))
+    lengths = (3, 2)  # of one element with align_corners, the text does not say where it lies
+    m.tensor(elements=np.array([batch, 2, *(m.pick("length", lengths) for _ in range(3 if deep else 2))]))
 
 
 def col2im(m: Making) -> None:
