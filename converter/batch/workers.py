@@ -8,7 +8,7 @@ import os
 import signal
 from concurrent import futures
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 from onnx_convert.batch.job import CRASHED, TIMED_OUT, Outcome, perform
@@ -132,12 +132,13 @@ def usable_cores() -> int:
 def _prepare() -> None:
     """Makes a worker that is told to stop leave no half-written file behind, and imports what is heavy: a time limit
     is for the model alone."""
-    import onnx_convert.api  # noqa: F401
 
     def stop(number: int, _: object) -> NoReturn:
         raise SystemExit(128 + number)
 
     signal.signal(signal.SIGTERM, stop)
+    with suppress(ImportError):  # each job says so
+        import onnx_convert.api  # noqa: F401
 
 
 def _outcome(future: Future[Outcome], job: Job, limit: str) -> Outcome:
