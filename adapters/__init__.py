@@ -9,9 +9,12 @@ one door to what it may ask and write, and what families share in `lib`; nothing
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from onnx_convert.rewrite import registry
+
+if TYPE_CHECKING:
+    from importlib.abc import Traversable
 
 TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "impossible", "promotable"))
 
@@ -19,11 +22,14 @@ TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "im
 @lru_cache(maxsize=1)
 def _families() -> dict[str, bytes]:
     """Returns the text of every family, by the name of its module."""
-    here = Path(__file__).parent
+    here: Traversable = Path(__file__).parent
+    if not here.is_dir():  # in an archive
+        here = import_module("importlib.resources").files(__name__)
     return {
-        f"{package}.{file.stem}": file.read_bytes()
+        f"{package}.{file.name.removesuffix('.py')}": file.read_bytes()
         for package, folder in ((__name__, here), (f"{__name__}.decompose", here / "decompose"))
-        for file in sorted(folder.glob("[!_]*.py"))
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        if file.name.endswith(".py") and not file.name.startswith("_")
     }
 
 

@@ -48,6 +48,7 @@ class Fault(NamedTuple):
     true: Shape
     value: str = "y"
     feeds: dict[str, Any] = {}  # noqa: RUF012 - never changed
+    mended: int = 99  # the newest opset of the first onnx that is right
 
 
 CEIL = "<kernel_shape=[2,2], strides=[2,2], pads=[1,1,1,1], ceil_mode=1>"
@@ -61,7 +62,7 @@ FAULTS = [
     Fault(
         "STFT without onesided", (17,),
         "(float[1,128,1] x) => (float[] y) <int64 s = {8}, int64 n = {16}> { y = STFT(x, s, , n) }",
-        [1, 15, 16, 2], [1, 15, 9, 2],
+        [1, 15, 16, 2], [1, 15, 9, 2], mended=29,
     ),
     Fault(
         "Attention of unknown hidden sizes", (23, 24),
@@ -105,7 +106,9 @@ def test_inference_is_wrong_and_corrected(fault: Fault, opset: int) -> None:
     source = model(fault.graph, opset)
     found = ours(source).graph
     assert shape_of(found, fault.value) == fault.true
-    if fault.onnx_says is not None:
+    if opsets.latest() >= fault.mended:
+        assert shape_of(raw(source), fault.value) == fault.true
+    elif fault.onnx_says is not None:
         assert shape_of(raw(source), fault.value) == fault.onnx_says, "onnx is right now: the entry can go"
     made = evaluate(source, fault.feeds or feeds_for(source)).values
     place = [value.name for value in source.graph.output].index(fault.value)

@@ -114,10 +114,15 @@ def is_inferable(model: ModelProto) -> bool:
     return not unranked and all(schema is None or schema.has_type_and_shape_inference_function for schema in schemas)
 
 
+def released(opset: int) -> bool:
+    """Returns whether onnx is done with an opset of ai.onnx."""
+    return ("ai.onnx", opset) in onnx.helper.OP_SET_ID_VERSION_MAP
+
+
 def ir_version_of(opset: int) -> int:
     """Returns the IR version that an opset came with; for one that onnx is still at work on, that of the newest."""
-    released = max(version for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP if domain == "ai.onnx")
-    return int(onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", min(opset, released))]))
+    newest = max(version for domain, version in onnx.helper.OP_SET_ID_VERSION_MAP if domain == "ai.onnx")
+    return int(onnx.helper.find_min_ir_version_for([onnx.helper.make_opsetid("", min(opset, newest))]))
 
 
 def _validate_ir(model: ModelProto) -> None:

@@ -143,6 +143,19 @@ def unique(m: Making) -> None:
     m.outputs = m.pick("outputs", [1, 4])
 
 
+def grouped_mat_mul(m: Making) -> None:
+    """Each row by the matrices of its own choice; the same one may be chosen several times."""
+    rows, inner, columns, chosen = (m.pick(name, (2, 1, 0, 3)) for name in ("rows", "inner", "columns", "chosen"))
+    groups = m.pick("groups", (3, 1))
+    m.tensor((rows, inner))
+    m.tensor((groups, inner, columns))
+    step = m.pick("next index", [1, 0, 2])
+    indices = np.arange(rows * chosen).reshape(rows, chosen) * step % groups
+    m.tensor(elements=indices, dtype=m.pick("index dtype", m.dtypes(2)))
+    if m.present("bias"):
+        m.tensor((groups, columns))
+
+
 def one_hot(m: Making) -> None:
     """Indices are whole numbers; those outside of the depth give rows of the off value."""
     shape = tuple(m.pick("index size", (2, 1, 0)) for _ in range(m.pick("index rank", [1, 2, 0])))
@@ -238,6 +251,7 @@ DOMAINS: dict[str, Domain] = {
     "Compress": compress,
     "ReverseSequence": reverse_sequence,
     "Unique": unique,
+    "GroupedMatMul": grouped_mat_mul,
     "OneHot": one_hot,
     "NonMaxSuppression": non_max,
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), label),

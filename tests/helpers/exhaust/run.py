@@ -22,6 +22,7 @@ if __name__ == "__main__":  # a script's own folder is on the path, its parent i
 
 import onnx
 import onnx.printer
+from fuzz.trials import released
 
 import onnx_convert.adapters  # noqa: F401 (fills the registry)
 from exhaust.choices import Choices, Outside, Tree, again, shrink
@@ -48,6 +49,8 @@ def crossings(only: Iterable[str] = ()) -> list[Crossing]:
     found = []
     for (domain, operator, boundary, direction), decision in registry.decisions():
         if not isinstance(decision, registry.Adapter) or operator not in DOMAINS:
+            continue
+        if not domain and boundary > released()[-1]:  # onnx is still at work on it
             continue
         crossing = Crossing(operator, domain, boundary, direction)
         if (not set(only) or operator in only) and _exists(crossing):
