@@ -86,3 +86,18 @@ class InternalError(OnnxConvertError):
         self.author = author
         by = f" (adapter {adapter}, node {node!r})" if adapter else ""
         super().__init__(f"{why}{by}; this is a bug of {author}, please report it")
+
+
+def ending(error: Exception) -> tuple[str, int]:
+    """Returns what to say of an error, and the exit code that goes with it: of ours, of the system's, or of a bug."""
+    if isinstance(error, OnnxConvertError):
+        return str(error), error.exit_code
+    if isinstance(error, OSError):
+        reason = error.strerror or str(error)
+        return (f"{error.filename}: {reason}" if error.filename is not None else reason), InvalidModelError.exit_code
+    if isinstance(error, MemoryError):
+        return "the memory does not suffice", InvalidModelError.exit_code
+    if isinstance(error, ImportError) and not (error.name or "").startswith("onnx_convert"):
+        return f"the installation is not complete: {error} (pip check tells more)", InvalidModelError.exit_code
+    bug = InternalError(f"{type(error).__name__}: {error}")
+    return str(bug), bug.exit_code

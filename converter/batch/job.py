@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.batch.makers import welcome
-from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError, RefusedError
+from onnx_convert.errors import RefusedError, ending
 from onnx_convert.storage.journal import mark
 from onnx_convert.storage.replacing import check_replaceable
 
@@ -110,20 +110,10 @@ def perform(job: Job) -> Outcome:
         }
     except Exception as error:  # noqa: BLE001 - one bad model must not end the others
         outcome.status = FAILED
-        message, outcome.exit_code = told(error)
+        message, outcome.exit_code = ending(error)
         outcome.message = message.removeprefix(f"{job.source}: ")
     outcome.seconds = time.perf_counter() - started
     return outcome
-
-
-def told(error: Exception) -> tuple[str, int]:
-    """Returns an error as one line, and the exit code for it."""
-    if isinstance(error, OnnxConvertError):
-        return str(error), error.exit_code
-    if isinstance(error, OSError):
-        reason = error.strerror or str(error)
-        return (f"{error.filename}: {reason}" if error.filename is not None else reason), InvalidModelError.exit_code
-    return str(InternalError(f"{type(error).__name__}: {error}")), InternalError.exit_code
 
 
 def _check(job: Job) -> Report:
@@ -133,7 +123,7 @@ def _check(job: Job) -> Report:
 
 
 def _convert(job: Job, outcome: Outcome) -> Report:
-    """Converts, writes, and tells the outcome which files took part."""
+    """Converts and writes a model; notes in its outcome which files took part."""
     from onnx_convert import api
 
     destination = Path(job.destination or "")

@@ -24,6 +24,13 @@ class Command(click.Command):
                 records = [record for option in shown if option and (record := option.get_help_record(ctx))]
                 formatter.write_dl([(term.ljust(width), text) for term, text in records], col_max=width)
 
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """Returns `--help`, with a text like those of the other options."""
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.help = "print this"
+        return option
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Reads the line; what does not exist ends in a hint at what does."""
         line = [*args]

@@ -34,6 +34,10 @@ def given(context: click.Context) -> dict[str, str]:
 
 def check(named: Mapping[str, str], values: Mapping[str, Any]) -> None:
     """Raises click.UsageError for an option without effect, with what to type instead."""
+    if "output_format" in named and values["output_format"] == "json":
+        named = {"as_json" if name == "output_format" else name: option for name, option in named.items()}
+    elif "output_format" in named and "as_json" in named:
+        raise click.UsageError(f"--json and --output-format {values['output_format']} exclude each other.")
     asked = [name for name in KNOWLEDGE if name in named]
     if len(asked) > 1:
         raise click.UsageError(f"{named[asked[0]]} and {named[asked[1]]} exclude each other.")

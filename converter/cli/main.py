@@ -31,13 +31,14 @@ from onnx_convert.cli.settings import Settings
     help="\b\n"  # keeps the lines as they are
     "Move an ONNX model to another opset (MODEL.opsetN.onnx), or tell what it is.\n"
     "ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own.",
-    epilog="Exit codes: 0 done, 1 refused, 2 usage, 3 not the same, 4 unreadable, 5 would change.",
+    epilog="Exit codes: 0 done, 1 refused, 2 usage, 3 differs, 4 unreadable, 5 would change.",
 )
 def main(**given: Any) -> int:
     """Reads what was asked for and hands it to whoever answers."""
     context = click.get_current_context()  # whose object is called when all that is heavy has been imported
     printing.prepare(sys.stdout, sys.stderr)
     effects.check(effects.given(context), given)
+    given["as_json"] |= given["output_format"] == "json"
     as_json, debug = given["as_json"], given["debug"]
     if given["list_runtimes"] is not None:
         return knowledge.list_runtimes(given["list_runtimes"], as_json=as_json, debug=debug)

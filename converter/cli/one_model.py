@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def run(asked: Settings, imported: Callable[[], None]) -> int:
-    """Does what was asked for with one model; returns the exit code. Calls `imported` when all that is heavy has
-    been."""
+    """Does what was asked for with one model; returns the exit code. Calls `imported` once all imports that take time
+    are done."""
     try:
         import onnx_convert.api  # noqa: F401 - and with it all that is heavy
 

@@ -85,7 +85,7 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
             type=click.Choice(["refuse", "cast", "cast-rounding"]),
             default="refuse",
             metavar="HOW",
-            help="lacking dtypes: refuse, cast, cast-rounding",
+            help="new dtypes: refuse, cast, cast-rounding",
         ),
         Option(["--exact"], is_flag=True, help="only rewrites that give the same bits"),
         Option(
@@ -161,4 +161,4 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         ),
     ),
 }
-"""The options in the order in which they are shown; click adds `--help` to the last group."""
+"""The options in the order in which they are shown; `command` adds `--help` to the last group."""

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from onnx_convert.cli import streams, tables
-from onnx_convert.errors import InternalError, InvalidModelError, OnnxConvertError
+from onnx_convert.errors import ending
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -82,17 +82,7 @@ def failed(error: Exception, *, as_json: bool, debug: bool, hint: str = "") -> i
         import traceback
 
         traceback.print_exception(error)
-    if isinstance(error, OSError):
-        text = f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror or str(error)
-        code = InvalidModelError.exit_code
-    elif isinstance(error, MemoryError):
-        text, code = "the memory does not suffice", InvalidModelError.exit_code
-    elif isinstance(error, ImportError) and not (error.name or "").startswith("onnx_convert"):
-        text = f"the installation is not complete: {error} (pip check tells more)"
-        code = InvalidModelError.exit_code
-    else:
-        known = error if isinstance(error, OnnxConvertError) else InternalError(f"{type(error).__name__}: {error}")
-        text, code = str(known), known.exit_code
+    text, code = ending(error)
     text += hint
     print_error(text)
     if as_json:

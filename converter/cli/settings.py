@@ -46,7 +46,6 @@ class Settings(SimpleNamespace):
             raise click.UsageError(
                 "Missing argument 'MODEL': onnx-convert MODEL tells what one is, MODEL --to N moves it."
             )
-        self.as_json |= self.output_format == "json"
         self.model = self.models[0] if self.models else ""
         self._check()
         if self.many_models:

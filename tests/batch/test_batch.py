@@ -285,6 +285,15 @@ def test_a_fault_of_our_own_is_told_as_one(zoo: Path, monkeypatch: pytest.Monkey
     assert outcome.status == "failed" and outcome.exit_code == 70 and "this is a bug of onnx-convert" in outcome.message
 
 
+def test_a_lack_of_memory_is_no_fault_of_our_own(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("onnx_convert.api.plan", fail)
+    outcome = perform(job(zoo / "a.onnx"))
+    assert (outcome.status, outcome.exit_code, outcome.message) == ("failed", 4, "the memory does not suffice")
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 @pytest.mark.slow
 def test_killed_at_any_moment_it_ends_in_the_same_result(tmp_path: Path) -> None:

@@ -57,6 +57,11 @@ def run(line: str, **more: object) -> tuple[int, str, str]:
         ("--list-runtimes --exact", "--exact has no effect with --list-runtimes: leave it out."),
         ("--coverage -v", "--verbose has no effect with --coverage: leave it out."),
         ("--coverage --types refuse", "--types has no effect with --coverage: leave it out."),
+        (
+            "m.onnx --to 13 --json --output-format github",
+            "--json and --output-format github exclude each other.",
+        ),
+        ("--coverage --output-format github", "--output-format has no effect with --coverage: leave it out."),
         ("--explain Softmax --coverage", "--explain and --coverage exclude each other."),
         ("--explain Softmax --list-runtimes", "--list-runtimes and --explain exclude each other."),
         ("m.onnx --overwrite-data", "Missing option '--to' or '--for': without, --overwrite-data has no effect."),
@@ -86,9 +91,16 @@ def test_a_description_depends_on_what_is_allowed(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["--list-runtimes triton --json", "--explain Relu --json", "--coverage --json --debug"]
+    "line",
+    [
+        "--list-runtimes triton --json",
+        "--explain Relu --json",
+        "--coverage --json --debug",
+        "--explain Relu --output-format json",
+        "m.onnx --output-format json",
+    ],
 )
-def test_knowledge_can_be_had_as_data(line: str) -> None:
+def test_what_is_known_can_be_had_as_data(line: str) -> None:
     code, text, _ = run(line)
     assert code == 0 and json.loads(text)
 
