@@ -172,7 +172,13 @@ def test_the_readme_shows_adapters_as_they_are(path: str, functions: int) -> Non
         assert f"\n\n\n{part}\n" in source
 
 
-PAGES = ("README.md", "CONTRIBUTING.md", "converter/README.md", "adapters/README.md")
+PAGES = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "converter/README.md",
+    "converter/verification/README.md",
+    "adapters/README.md",
+)
 
 
 @pytest.mark.parametrize("page", PAGES)
