@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnx_convert.api import convert, convert_version, inspect, plan, verify
+    from onnx_convert.api import convert, convert_version, diff, inspect, plan, verify
     from onnx_convert.batch.job import Outcome
     from onnx_convert.batch.run import Batch, convert_many
     from onnx_convert.conversion import Conversion
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
-    "api": ("convert", "convert_version", "inspect", "plan", "verify"),
+    "api": ("convert", "convert_version", "diff", "inspect", "plan", "verify"),
     "batch.job": ("Outcome",),
     "batch.run": ("Batch", "convert_many"),
     "conversion": ("Conversion",),
@@ -62,6 +62,7 @@ __all__ = [
     "convert",
     "convert_many",
     "convert_version",
+    "diff",
     "downgrade",
     "impossible",
     "inspect",

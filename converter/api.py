@@ -44,6 +44,7 @@ def convert(
     keep_initializer_inputs: bool = False,
     ir_version: int | None = None,
     source_opset: int | Mapping[str, int] | None = None,
+    examples: bool = False,
     in_place: bool = False,
 ) -> Conversion:
     """Converts a model to another opset without changing what it computes.
@@ -68,6 +69,7 @@ def convert(
         ir_version: the IR version to stamp, instead of the one that goes with the opset; with `runtime`, a lower one.
         source_opset: says that the stamp of the model is wrong: read it, and its functions, as if stamped with this
             ai.onnx opset, or with opsets by domain; the report has what the stamp says as `stamped`.
+        examples: keep one place of each kind of rewrite in the report, `report.examples`: the nodes before and after.
         in_place: change a `ModelProto` itself; its weights are then not copied.
 
     Raises:
@@ -78,6 +80,7 @@ def convert(
     request = requested(
         to, runtime, ir_version, types=types, exact=exact, allow=allow, strict=strict, expand=expand,
         keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs, source_opset=source_opset,
+        examples=examples,
     )  # fmt: skip
     started = time.perf_counter()
     with ExitStack() as stack:
@@ -105,11 +108,13 @@ def plan(
     keep_initializer_inputs: bool = False,
     ir_version: int | None = None,
     source_opset: int | Mapping[str, int] | None = None,
+    examples: bool = False,
 ) -> Report:
     """Reports what `convert` would do, without a model: the same checks, the same errors, the same report."""
     request = requested(
         to, runtime, ir_version, types=types, exact=exact, allow=allow, strict=strict, expand=expand,
         keep_functions=keep_functions, keep_initializer_inputs=keep_initializer_inputs, source_opset=source_opset,
+        examples=examples,
     )  # fmt: skip
     started = time.perf_counter()
     with open_source(model, request.stamps) as source:
@@ -181,6 +186,25 @@ def verify(
     stamps = {domain: report.opsets_before[domain] for domain in report.stamped} if report is not None else None
     with Subject(source, stamps) as before, Subject(result) as after:
         return run(before, after, prepare(before, inputs, input_shapes, seeds), report, bundle)
+
+
+def diff(before: Model | Conversion, after: Model | Conversion, *, context: int = 3) -> str:
+    """Returns how the nodes of two models differ, as a unified text in ONNX's text form; "" if they do not.
+
+    Each is a model as `convert` takes it, or what `convert` returned. Weights are not compared.
+    """
+    from onnx_convert.reference.difference import Side, unified
+
+    with ExitStack() as stack:
+        sides = []
+        for model in (before, after):
+            if isinstance(model, Conversion):
+                report = model.report
+                sides.append(Side(report.destination or f"{report.source} (converted)", model.skeleton))
+            else:
+                source = stack.enter_context(open_source(model, incomplete=True))
+                sides.append(Side(source.name, source.proto))
+        return "".join(f"{line}\n" for line in unified(sides[0], sides[1], context))
 
 
 def convert_version(model: ModelProto, target_version: int) -> ModelProto:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import os
     from typing import BinaryIO
 
+    from onnx import ModelProto
     from typing_extensions import Self
 
     from onnx_convert.report import Report
@@ -44,6 +45,12 @@ class Conversion:
             file, proto = self._open_file(), self._source.proto
             self._model = self._source.wrap(writer.materialise(file, proto) if file else proto)
         return self._model
+
+    @property
+    def skeleton(self) -> ModelProto:
+        """The converted model as it is held: large tensors may point into the source file."""
+        proto: ModelProto = self._source.proto
+        return proto
 
     @property
     def changed(self) -> bool:

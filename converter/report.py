@@ -15,6 +15,8 @@ EXACT: Final = "exact"
 EQUIVALENT: Final = "equivalent"
 CONDITIONAL: Final = "conditional"
 FORMS: Final = (EXACT, EQUIVALENT, CONDITIONAL)
+_UNKNOWN: Final = ("destination", "runtime", "source_bytes", "destination_bytes", "ir_version_after")
+"""Fields of a report that are null as plain data where they are empty: nothing is known, or there is none."""
 
 
 CODES: Final = {
@@ -77,6 +79,64 @@ class Change(NamedTuple):
     nodes: tuple[str, ...]
 
 
+class DrawnNode(NamedTuple):
+    """A node of a picture. `operator` has its domain unless that is ai.onnx; attributes are text."""
+
+    operator: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: dict[str, str]
+
+
+class DrawnValue(NamedTuple):
+    """A value of a picture: its type as ONNX's text form has it, `float[2,N]`, the elements if they are constant and
+    few, and whether it is an "input", an "output" or an "initializer" of its graph. Empty where nothing is known."""
+
+    type: str = ""
+    constant: str = ""
+    role: str = ""
+
+
+class Scene(NamedTuple):
+    """Nodes, and those around them, one hop away; `more` neighbours are left out."""
+
+    nodes: tuple[DrawnNode, ...] = ()
+    around: tuple[DrawnNode, ...] = ()
+    more: int = 0
+
+
+class Example(NamedTuple):
+    """One place of a kind of rewrite, before and after, and the names of all places of this kind.
+
+    `change` is the place among the report's `changes`, `steps` are those that the nodes took. `path` is the way to the
+    graph of the picture through functions and subgraphs ("" for the main graph).
+    """
+
+    change: int
+    steps: tuple[Step, ...]
+    nodes: tuple[str, ...]
+    path: str = ""
+    before: Scene = Scene()
+    after: Scene = Scene()
+    values: dict[str, DrawnValue] = {}  # noqa: RUF012 - nobody writes into it
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the example as plain data, with null where nothing is known."""
+        scenes = {
+            name: {
+                "nodes": [node._asdict() for node in scene.nodes],
+                "around": [node._asdict() for node in scene.around],
+                "more": scene.more,
+            }
+            for name, scene in (("before", self.before), ("after", self.after))
+        }
+        values = {name: {key: text or None for key, text in value._asdict().items()}
+                  for name, value in self.values.items()}  # fmt: skip
+        steps = [{**step._asdict(), "condition": step.condition or None} for step in self.steps]
+        return {**self._asdict(), **scenes, "steps": steps, "values": values, "count": len(self.nodes)}
+
+
 @dataclass
 class Report:
     """Everything that a conversion did, or would do, to a model."""
@@ -105,6 +165,9 @@ class Report:
     data_files: list[str] = field(default_factory=list)  # external data written or copied along
     shared_data: list[str] = field(default_factory=list)  # external data left in place and pointed at
     verified: dict[str, Any] | None = None  # how source and result compare, as `Verification.to_dict`; None: not asked
+    examples: list[Example] | None = None  # of each kind of rewrite, if they were asked for
+    operators_before: dict[str, int] | None = None  # how many nodes of each, if examples were asked for
+    operators_after: dict[str, int] | None = None
     touched: bool = False  # whether anything is different besides what the fields above tell, as in a function
     runtime: str = ""  # that has to load the result, if one was named
     source_bytes: int = 0  # of the file, 0 if the model came from memory
@@ -137,7 +200,11 @@ class Report:
             for step, count in self.steps.items()
         ]
         del plain["inexact"]
-        plain["refusals"] = [refusal._asdict() for refusal in self.refusals]
+        if self.examples is not None:
+            plain["examples"] = [example.to_dict() for example in self.examples]
+        plain["steps"] = [{**step, "condition": step["condition"] or None} for step in plain["steps"]]
+        plain["refusals"] = [refusal.to_dict() for refusal in self.refusals]
+        plain |= {name: plain[name] or None for name in _UNKNOWN}
         plain["changed"] = self.changed
         plain["form"] = self.form
         return plain
@@ -159,6 +226,10 @@ class Refusal(NamedTuple):
     remedy: str = ""
     path: str = ""
     code: str = "no-form"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the refusal as plain data, with null where nothing is known."""
+        return {**self._asdict(), "boundary": self.boundary or None, "remedy": self.remedy or None}
 
     def __str__(self) -> str:
         where = f"{self.path}/{self.node}" if self.path else self.node

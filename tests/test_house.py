@@ -175,13 +175,15 @@ OPENERS = {"open", "read_bytes", "write_bytes", "read_text", "write_text", "load
 
 @pytest.mark.parametrize("path", SOURCES, ids=shown)
 def test_only_storage_opens_files(path: Path) -> None:
-    """Storage opens models; besides, tables and compiled scripts of the packages themselves are read, and standard
-    streams that are closed are opened."""
+    """Storage opens models; besides, tables, compiled scripts and the style of pages, all of the packages themselves,
+    are read, and standard streams that are closed are opened."""
     room = module_of(path).partition(".")[2]
     if not room.startswith("storage.") and room not in (
         "target.kernels",
         "target.messages",
         "target.runtimes",
+        "reference.samples",
+        "cli.html",
         "cli.streams",
         "adapters",
         "adapters.lib.script",

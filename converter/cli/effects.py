@@ -21,6 +21,7 @@ _ASKED_OF_A_DESCRIPTION: Final = frozenset(
 )
 """What a description depends on: what a rewrite may do decides how far the model can go."""
 _ASKED_OF_A_COMPARISON: Final = frozenset("given_stamps inputs input_shapes as_json quiet verbose debug".split())
+_ASKED_OF_A_DIFFERENCE: Final = frozenset("as_json quiet debug".split())
 
 
 def given(context: click.Context) -> dict[str, str]:
@@ -47,6 +48,10 @@ def check(named: Mapping[str, str], values: Mapping[str, Any]) -> None:
         for name, option in named.items():
             if name not in ("models", "verify_against", *_ASKED_OF_A_COMPARISON):
                 raise click.UsageError(f"--verify-against converts nothing: {option} has no effect, leave it out.")
+    elif not named.keys() & _TARGETS and values["diff"]:
+        for name, option in named.items():
+            if name not in ("models", "diff", *_ASKED_OF_A_DIFFERENCE):
+                raise click.UsageError(f"--diff with a second model converts nothing: {option} has no effect, leave it out.")
     elif not named.keys() & _TARGETS:
         for name, option in named.items():
             if name not in ("models", *_ASKED_OF_A_DESCRIPTION):

@@ -52,7 +52,7 @@ def tell_operators(operator: str | None, *, as_json: bool, debug: bool) -> int:
         if as_json:
             printing.print_data(told.to_dict())
         else:
-            printing.show(operator_tables.tables(told), sys.stdout)
+            printing.show(operator_tables.tables(told, drawn="@" in (operator or "")), sys.stdout)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code
         return printing.failed(error, as_json=as_json, debug=debug)
     return 0

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from onnx_convert.cli import github, places, printing, tables, verification
+from onnx_convert.cli import github, places, printing, report_file, tables, verification
+from onnx_convert.cli.page.data import report_data, with_texts
 from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InvalidModelError, RefusedError
 
@@ -28,6 +29,10 @@ def run(asked: Settings, imported: Callable[[], None]) -> int:
         imported()
         if asked.verify_against is not None:
             return verification.of_files(asked)
+        if asked.report:
+            report_file.check(asked.report, (asked.model, asked.output), no_clobber=asked.no_clobber)
+        if asked.compared:
+            return _compared(asked)
         if asked.described:
             return _described(asked)
         report, verified = (_checked(asked), None) if asked.check else _converted(asked)
@@ -55,10 +60,27 @@ def _described(asked: Settings) -> int:
     return 0
 
 
+def _compared(asked: Settings) -> int:
+    """Prints how the nodes of two models differ."""
+    from onnx_convert import api
+
+    text = api.diff(asked.source(), asked.diff)
+    if asked.as_json:
+        printing.print_json("compared", diff=text)
+    elif text or not asked.quiet:
+        printing.show_difference(text or "The nodes are the same.\n", sys.stdout)
+    return 0
+
+
 def _checked(asked: Settings) -> Report:
     from onnx_convert import api
 
-    return api.plan(asked.source(), asked.target(), **asked.options())
+    source = asked.source()
+    if asked.diff is None:
+        return api.plan(source, asked.target(), **asked.options())
+    with api.convert(source, asked.target(), **asked.options()) as conversion:
+        asked.difference = api.diff(source, conversion)
+        return conversion.report
 
 
 def _converted(asked: Settings) -> tuple[Report, Verification | None]:
@@ -69,6 +91,8 @@ def _converted(asked: Settings) -> tuple[Report, Verification | None]:
     inputs = verification.prepared(asked, source) if asked.verify else None
     with api.convert(source, asked.target(), **asked.options()) as conversion:
         report = conversion.report
+        if asked.diff is not None:
+            asked.difference = api.diff(source, conversion)
         if report.changed or asked.output is not None or asked.external != "keep":
             stamps = places.stamps_of(report, ir_version=asked.ir_version is not None)
             path = asked.model if asked.in_place else places.destination(asked.model, asked.output, stamps)
@@ -94,24 +118,37 @@ def _save(conversion: Conversion, path: str, asked: Settings) -> None:
 
 
 def _tell(report: Report, verified: Verification | None, asked: Settings) -> None:
+    status = "checked" if asked.check else "converted" if report.changed else "unchanged"
+    status = status if verified is None or verified.same else verified.verdict
+    stream = sys.stderr if asked.piped else sys.stdout
     if asked.as_json:
-        status = "checked" if asked.check else "converted" if report.changed else "unchanged"
-        printing.print_json(status if verified is None or verified.same else verified.verdict, report)
+        printing.print_json(status, report, **({"diff": asked.difference} if asked.diff is not None else {}))
     elif not asked.quiet:
         parts = tables.report_tables(report, verbose=asked.verbose)
         end = tables.outcome(report, asked.name, checked=asked.check)
         numbers = verification.told(verified, verbose=asked.verbose) if verified is not None else []
-        printing.show(
-            [*parts, *numbers, *([end] if verified is None or not verified.kept else [])],
-            sys.stderr if asked.piped else sys.stdout,
-        )
+        printing.show([*parts, *numbers, *([end] if verified is None or not verified.kept else [])], stream)
+    if asked.difference and not asked.as_json:
+        printing.show_difference(asked.difference if asked.quiet else f"\n{asked.difference}", stream)
+    _write_report(asked, report_data(status, report))
+
+
+def _write_report(asked: Settings, data: dict[str, Any]) -> None:
+    """Writes the report that was asked for. The conversion has succeeded, or failed, without it."""
+    if asked.report:
+        try:
+            report_file.write(asked.report, with_texts(data, asked.command))
+        except OSError as error:
+            printing.print_warning(f"{asked.report}: the report {error.strerror or error}")
 
 
 def _refused(error: RefusedError, asked: Settings) -> int:
     """Prints every refusal and the way out; returns the exit code."""
+    refusals = [refusal.to_dict() for refusal in error.refusals]
+    data = report_data("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
     if asked.as_json:
-        refusals = [refusal._asdict() for refusal in error.refusals]
-        printing.print_json("refused", error.report, refusals=refusals, nearest=error.nearest, also=error.also)
+        printing.print_data(data)
+    _write_report(asked, data)
     if asked.output_format == "github":
         printing.print_lines(github.of_refusals(asked.name, (refusal._asdict() for refusal in error.refusals)))
     count = len(error.refusals)

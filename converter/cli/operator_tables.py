@@ -23,12 +23,12 @@ _LEGEND: Final = (
 )
 
 
-def tables(told: Explanation | Coverage) -> list[Table | str]:
-    """Returns what is told of an operator, or of all of them."""
-    return _explanation(told) if isinstance(told, Explanation) else _coverage(told)
+def tables(told: Explanation | Coverage, *, drawn: bool = False) -> list[Table | str]:
+    """Returns what is told of an operator, its rewrites drawn if that is wanted, or of all of them."""
+    return _explanation(told, drawn) if isinstance(told, Explanation) else _coverage(told)
 
 
-def _explanation(told: Explanation) -> list[Table | str]:
+def _explanation(told: Explanation, drawn: bool) -> list[Table | str]:
     """Returns the explanation of an operator: where it begins, then each boundary with what changed and what is
     done."""
     name = operator_at(told.domain, told.operator, 0)
@@ -38,8 +38,22 @@ def _explanation(told: Explanation) -> list[Table | str]:
         parts += [
             operator_at(told.domain, told.operator, boundary.opset),
             Table((), list(_rows(boundary))),
+            *(_drawings(told, boundary) if drawn else ()),
         ]
     return parts
+
+
+def _drawings(told: Explanation, boundary: Boundary) -> Iterator[Table]:
+    """Yields a rewrite at a boundary, up and down, before and after."""
+    from onnx_convert.cli import drawing
+    from onnx_convert.reference.samples import sample
+
+    for direction, way in ((UP, boundary.up), (DOWN, boundary.down)):
+        if told.domain == "ai.onnx" and way is not None and way.decision == ADAPTED:
+            example = sample(told.operator, boundary.opset, direction)
+            if example is not None:
+                text = drawing.before_and_after(example.to_dict())
+                yield Table((), [(f"{direction}, for example\n\n{text}",)])
 
 
 def _rows(boundary: Boundary) -> Iterator[tuple[str, str]]:

@@ -78,6 +78,7 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         Option(["--in-place"], is_flag=True, help="replace MODEL itself"),
         Option(["-f", "--force"], is_flag=True, help="replace a file that is no ONNX model too"),
         Option(["--no-clobber"], is_flag=True, help="replace no file"),
+        Option(["--report"], type=_PATH, metavar="FILE", help="what was done, drawn: .html, .json or .md"),
     ),
     "Promises": (
         Option(
@@ -154,7 +155,10 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         ),
         Option(["--json", "as_json"], is_flag=True, help="report as JSON on stdout"),
         Option(["-q", "--quiet"], is_flag=True, help="errors only"),
-        Option(["-v", "--verbose"], is_flag=True, help="each rewrite and node name"),
+        Option(
+            ["--diff"], is_flag=False, flag_value="", metavar="[MODEL]", help="nodes before and after; or of two MODELs"
+        ),
+        Option(["-v", "--verbose"], is_flag=True, help="each rewrite, drawn, and node name"),
         Option(["--debug"], is_flag=True, help="tracebacks"),
         Option(
             ["--version"], is_flag=True, expose_value=False, is_eager=True, callback=_version, help="print the version"

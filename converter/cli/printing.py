@@ -13,7 +13,8 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from onnx_convert.cli import streams, tables
+from onnx_convert.cli import drawing, streams, tables
+from onnx_convert.cli.page.data import report_data
 from onnx_convert.errors import ending
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def prepare(*streams: IO[str]) -> None:
 
 def print_json(status: str, told: Report | Description | None = None, **more: Any) -> None:
     """Prints how it ended, a report or a description, and what else there is to tell, as one object of JSON."""
-    print_data({"status": status, **(told.to_dict() if told else {}), **more})
+    print_data(report_data(status, told, **more))
 
 
 def print_lines(lines: Iterable[str], *, err: bool = False) -> None:
@@ -66,8 +67,27 @@ def show(parts: list[tables.Table | str], stream: IO[str]) -> None:
         console = Console(file=stream, highlight=False, color_system=None if _no_color() else "auto")
         console.print(tables.rich(parts))
         return
+    text = tables.plain(parts)
     with streams.left_by_its_reader(stream):
-        click.echo(tables.plain(parts), file=stream)
+        click.echo(text if _speaks_unicode(stream) else text.translate(drawing.TO_ASCII), file=stream)
+
+
+def show_difference(text: str, stream: IO[str]) -> None:
+    """Prints a unified difference, in colour on a terminal."""
+    colours = {"-": "red", "+": "green", "@": "cyan"}
+    plain = not stream.isatty() or _no_color()
+    lines = [line if plain or line[:1] not in colours else click.style(line, fg=colours[line[0]], bold=line[:3] in
+                                                                       ("---", "+++"))
+             for line in text.splitlines()]  # fmt: skip
+    with streams.left_by_its_reader(stream):
+        click.echo("\n".join(lines), file=stream)
+
+
+def print_warning(text: str) -> None:
+    """Prints a warning on stderr, as one line."""
+    line = tables.printable(" ".join(text.split()))
+    label = click.style("warning:", fg="yellow", bold=True)
+    click.echo(f"{label} {line}", err=True, color=False if _no_color() else None)
 
 
 def print_error(text: str) -> None:
@@ -89,6 +109,10 @@ def failed(error: Exception, *, as_json: bool, debug: bool, hint: str = "") -> i
         with contextlib.suppress(OSError):  # stdout may be what failed
             print_json("error", error=text)
     return code
+
+
+def _speaks_unicode(stream: IO[str]) -> bool:
+    return (getattr(stream, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def _no_color() -> bool:

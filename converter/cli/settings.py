@@ -36,12 +36,16 @@ class Settings(SimpleNamespace):
 
     models: Any
     output: Any
+    diff: Any
+    difference = ""  # of source and result, once it is known and if it was asked for
     external_name: Any
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         if not self.models and self.external_name:  # `--save-external-data MODEL`: the one thing given is the model
             self.models, self.external_name = (self.external_name,), ""
+        if not self.models and self.diff:  # likewise `--diff MODEL`
+            self.models, self.diff = (self.diff,), ""
         if not self.models and self.files_from is None:
             raise click.UsageError(
                 "Missing argument 'MODEL': onnx-convert MODEL tells what one is, MODEL --to N moves it."
@@ -118,9 +122,29 @@ class Settings(SimpleNamespace):
         given = {name: getattr(self, name) or "" if name == "expand" else getattr(self, name) for name in _PROMISES}
         return {**given, "source_opset": self.stamps()}
 
+    @property
+    def compared(self) -> bool:
+        """Whether MODEL is to be compared with another one, and not converted."""
+        return bool(self.diff)
+
+    @property
+    def command(self) -> list[str]:
+        """The command that asks for the same, as far as it says where to and what is allowed."""
+        line = ["onnx-convert", str(self.model)]
+        line += [part for domain, version in self.to
+                 for part in ("--to", str(version) if domain == "ai.onnx" else f"{domain}:{version}")]  # fmt: skip
+        line += [part for runtime in self.runtimes for part in ("--for", runtime)]
+        line += ["--ir-version", str(self.ir_version)] if self.ir_version is not None else []
+        line += ["--types", self.types] if self.types != "refuse" else []
+        line += [part for form in self.allow for part in ("--allow", form)]
+        line += ["--expand", self.expand] if self.expand else []
+        flags = ("exact", "strict", "keep_functions", "keep_initializer_inputs")
+        return [*line, *(f"--{flag.replace('_', '-')}" for flag in flags if getattr(self, flag))]
+
     def options(self) -> dict[str, Any]:
         """Returns all keywords of a conversion, as the API takes them."""
         return {
+            **({"examples": True} if self.report or self.verbose else {}),
             **self.promises(),
             "runtime": self.runtimes[0] if self.runtimes else None,
             "ir_version": self.ir_version,
@@ -164,6 +188,8 @@ class Settings(SimpleNamespace):
             raise click.UsageError("--save-external-data=NAME is for one model: without a name, each has its own file.")
         if self.no_clobber:
             raise click.UsageError("--no-clobber is for one model: several that are up to date are left as they are.")
+        if self.report or self.diff is not None:
+            raise click.UsageError(f"{'--report' if self.report else '--diff'} is for one model.")
         if self.verify or self.verify_against is not None:
             raise click.UsageError("--verify is for one model: a loop of the shell verifies several.")
 
@@ -190,6 +216,10 @@ class Settings(SimpleNamespace):
             raise click.UsageError(f"--for takes one runtime, not {count} ({names}): run once for each.")
         if self.to and self.runtimes:
             raise click.UsageError("--to and --for exclude each other.")
+        if self.compared and not self.described:
+            raise click.UsageError("--diff with a second model takes no --to and no --for.")
+        if self.described and self.diff == "":
+            raise click.UsageError("Missing option '--to' or '--for', or a second model: --diff MODEL.")
         if self.exit_code and not self.check:
             raise click.UsageError("--exit-code needs --check.")
         if self.no_clobber and (self.force or self.in_place):

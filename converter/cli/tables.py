@@ -51,7 +51,7 @@ def report_tables(report: Report, *, verbose: bool = False) -> list[Table | str]
     attention."""
     head = [_head(report, verbose)] if report.changed else []
     details = Table((), list(_details(report, verbose)))
-    parts = [details, _changes(report, verbose), *([_rewrites(report.steps)] if verbose else [])]
+    parts = [details, _changes(report, verbose), *([_rewrites(report.steps), *_drawings(report)] if verbose else [])]
     return [*head, *(table for table in parts if table.rows), *remarks(report, verbose=verbose)]
 
 
@@ -273,6 +273,14 @@ def _rewrites(steps: Counter[Step]) -> Table:
     return Table(("Rewrite", "Nodes", "Way", "How", "Form"), rows, right=(1,))
 
 
+def _drawings(report: Report) -> Iterator[Table]:
+    """Yields one place of each kind of rewrite, before and after."""
+    from onnx_convert.cli import drawing
+
+    for example in report.examples or ():
+        yield Table((), [(drawing.before_and_after(example.to_dict()),)])
+
+
 def _remarks(report: Report, verbose: bool) -> Iterator[tuple[str, str]]:
     for step, count in report.steps.items():
         if step.condition:
@@ -377,6 +385,11 @@ def _change(before: object, after: object) -> str:
 def _few(names: Sequence[str], verbose: bool = False, of: int = _FEW) -> list[str]:
     """Returns the names, or the first few and how many there are more."""
     return [*names] if verbose or len(names) <= of + 1 else [*names[:of], f"and {len(names) - of} more"]
+
+
+def counted_nodes(count: int) -> str:
+    """Returns a number of nodes: `1 node`, `5,000 nodes`."""
+    return f"{count:,} {plural(count, 'node')}"
 
 
 def plural(count: int, noun: str) -> str:

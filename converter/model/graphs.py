@@ -102,3 +102,28 @@ def every_node(body: GraphProto | FunctionProto) -> Iterator[NodeProto]:
         if opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain)):
             for _, _, graph in subgraphs(node):
                 yield from every_node(graph)
+
+
+def bodies(model: ModelProto) -> Iterator[tuple[GraphProto | FunctionProto, str]]:
+    """Yields the graphs and functions of a model, nested ones too, each with the way to it."""
+    yield from _nested(model.graph, "")
+    for training in model.training_info:
+        yield from _nested(training.initialization, "training")
+        yield from _nested(training.algorithm, "training")
+    for function in model.functions:
+        yield from _nested(function, f"function {plain(function.name)}")
+
+
+def _nested(body: GraphProto | FunctionProto, path: str) -> Iterator[tuple[GraphProto | FunctionProto, str]]:
+    yield body, path
+    for node in body.node:
+        if not opsets.may_hold_graphs(node.op_type, opsets.canonical_domain(node.domain)):
+            continue
+        for index, _, graph in subgraphs(node):
+            step = f"{plain(node.name) or plain(node.op_type)}/{plain(node.attribute[index].name)}"
+            yield from _nested(graph, f"{path}/{step}" if path else step)
+
+
+def plain(name: str | bytes) -> str:
+    """Returns a name as text: in a file it need not be any."""
+    return name if isinstance(name, str) else bytes(name).decode("utf-8", "backslashreplace")

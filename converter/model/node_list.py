@@ -103,6 +103,10 @@ class NodeList:
         self._held = [*found]
         return iter(found)
 
+    def passing(self) -> Iterator[NodeProto]:
+        """Yields messages for one look each: those of serialised nodes are not kept."""
+        yield from map(_parsed, self._held)
+
     # ---- one node of the source after the other
 
     def keep(self, nodes: Sequence[NodeProto]) -> None:

@@ -109,7 +109,7 @@ class _Account:
     def _told(self, rewrite: Rewrite) -> _Story:
         steps, node = rewrite.steps, rewrite.source
         inexact = tuple(dict.fromkeys(step for step in steps if step.form != EXACT))
-        became = _outcome(node, rewrite.nodes)
+        became = outcome_of(node, rewrite.nodes)
         if became is None:
             return _Story(None, inexact)
         operator = node.op_type, opsets.shown(opsets.canonical_domain(node.domain))
@@ -123,7 +123,7 @@ def _inlined(source: SourceModel, plan: Plan) -> int:
     return sum(sum(1 for _ in every_node(f)) for f in source.proto.functions if function_key(f) in removed)
 
 
-def _outcome(source: NodeProto, new: Sequence[NodeProto]) -> tuple[str, ...] | None:
+def outcome_of(source: NodeProto, new: Sequence[NodeProto]) -> tuple[str, ...] | None:
     """Returns the operators of the new nodes; None if there is one, equal to the source's."""
     if len(new) == 1 and _shallow(new[0]) == _shallow(source):
         return None

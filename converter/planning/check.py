@@ -44,11 +44,11 @@ _UNFOUNDED: Final = "size input must be greater than 0"  # no text of a window s
 _LEFT_OUT: Final = "the stated type of {!r} contradicts the model and is left out"
 
 
-def check(source: SourceModel, plan: Plan) -> Findings:
-    """Returns what has to be added to a plan. InternalError if its result is not valid although the source is,
-    InvalidModelError if the source is not."""
+def check(source: SourceModel, plan: Plan, wanted: AbstractSet[str] = frozenset()) -> Findings:
+    """Returns what has to be added to a plan, and the types of the values that are `wanted`. InternalError if its
+    result is not valid although the source is, InvalidModelError if the source is not."""
     try:
-        return _check(source, plan)
+        return _check(source, plan, wanted)
     except InternalError as error:
         raise blamed(source, error) from error
 
@@ -83,7 +83,7 @@ def _why_not_valid(source: SourceModel) -> str:
     return f"{whole}: {why}" if why else ""
 
 
-def _check(source: SourceModel, plan: Plan) -> Findings:
+def _check(source: SourceModel, plan: Plan, wanted: AbstractSet[str]) -> Findings:
     if plan.doubtful:
         _judge_rewritten(source, plan)
     checking = _Checking(source, plan)
@@ -97,6 +97,8 @@ def _check(source: SourceModel, plan: Plan) -> Findings:
         checking.retract(settled.false | plan.false, settled.graph)
         if plan.known is not None:
             checking.compare(settled, plan.known)
+        if wanted:
+            return checking.findings._replace(types=_types(settled.graph, wanted))
     return checking.findings
 
 
@@ -132,6 +134,17 @@ def _judge_rewritten(source: SourceModel, plan: Plan) -> None:
                 if rewrite.source.op_type == operator and name in ("", rewrite.source.name):
                     where = f"{source.name}: {operator} {rewrite.node!r}"
                     raise InvalidModelError(f"does not pass onnx's own check: {fault}", where=where)
+
+
+def _types(graph: GraphProto, wanted: AbstractSet[str]) -> dict[str, TypeProto]:
+    """Returns the types of some values of an inferred graph and of those nested in it."""
+    found = {
+        value.name: value.type for value in chain(graph.input, graph.value_info, graph.output) if value.name in wanted
+    }
+    for node in graph.node if len(found) < len(wanted) else ():
+        for _, _, nested in subgraphs(node):
+            found |= _types(nested, wanted)
+    return found
 
 
 def faults_of(source: SourceModel) -> list[str]:

@@ -10,12 +10,15 @@ from onnx_convert.errors import RefusedError
 from onnx_convert.planning import kernel_opset, runtime_notes
 from onnx_convert.planning.changes import changes_of
 from onnx_convert.planning.check import check
+from onnx_convert.planning.examples import Examples, operators_after, operators_before
 from onnx_convert.report import Report
 from onnx_convert.spec import opsets
 from onnx_convert.target.resolve import resolve
 from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
+    from onnx import TypeProto
+
     from onnx_convert.model.patch import ModelPatch
     from onnx_convert.model.source import SourceModel
     from onnx_convert.planning.plan import Plan
@@ -35,9 +38,16 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
         outcome = runtime_notes.added(source, request, target, outcome)
     if outcome.refusals:
         raise _refused(source, request, target, outcome)
+    examples = Examples(source, outcome) if request.examples else None
+    types: Mapping[str, TypeProto] = {}
     if outcome.patch.any_change or target.moves:
-        outcome = outcome.completed(check(source, outcome))
-    return outcome.patch, _report(source, target, outcome)
+        findings = check(source, outcome, examples.values if examples is not None else frozenset())
+        outcome, types = outcome.completed(findings), findings.types
+    report = _report(source, target, outcome)
+    if examples is not None:
+        report.examples = examples.told([change[:4] for change in report.changes], types)
+        report.operators_before, report.operators_after = operators_before(source), operators_after(outcome)
+    return outcome.patch, report
 
 
 def _refused(source: SourceModel, request: Request, target: Target, outcome: Plan) -> RefusedError:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from onnx import NodeProto, ValueInfoProto
+    from onnx import NodeProto, TypeProto, ValueInfoProto
 
     from onnx_convert.model.patch import ModelPatch, Rewrite
     from onnx_convert.report import Refusal, Step
@@ -21,7 +21,7 @@ class Findings(NamedTuple):
 
     `stale` are values whose stated types are left out, `value_info` the types of inner values and `refined` those of
     outputs that have to be stated, as inference no longer finds them. `bare` says that no statement about an inner
-    value of the source is kept.
+    value of the source is kept. `types` are those of values that somebody wants to know.
     """
 
     warnings: Sequence[str] = ()
@@ -29,6 +29,7 @@ class Findings(NamedTuple):
     value_info: Sequence[ValueInfoProto] = ()
     refined: Sequence[ValueInfoProto] = ()
     bare: bool = False
+    types: Mapping[str, TypeProto] = {}
 
     def applied(self, patch: ModelPatch) -> ModelPatch:
         """Returns a patch with what was found to be added."""

@@ -204,3 +204,9 @@ def materialise(source: ModelFile, model: ModelProto) -> ModelProto:
         raise InvalidModelError(f"cannot be held as one message: {error}", where=source.name) from error
     source.check_unchanged()
     return full
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Writes a text file, whole or not at all."""
+    with delivery() as deliver:
+        deliver(Path(path), [text.encode("utf-8", "backslashreplace")], lambda _: None)

@@ -28,6 +28,7 @@ class Request(NamedTuple):
     ir_version: int | None = None
     runtime: Runtime | None = None
     stamps: opsets.Imports | None = None  # to read the model at, whatever it is stamped with, by domain
+    examples: bool = False  # whether the report is to show one place of each kind of rewrite
 
     def at(self, opset: int) -> Request:
         """Returns the request for an ai.onnx opset instead, with the other domains that this one names."""
@@ -49,6 +50,7 @@ def requested(
     keep_functions: bool = False,
     keep_initializer_inputs: bool = False,
     source_opset: int | Mapping[str, int] | None = None,
+    examples: bool = False,
 ) -> Request:
     """Returns the request that these arguments of the API make. UsageError if they contradict each other."""
     if types not in ("refuse", "cast", "cast-rounding"):
@@ -72,7 +74,9 @@ def requested(
         raise UsageError("an opset and a runtime exclude each other")
     options = Options(types, exact, bool(allowed), strict, expand == "all", keep_functions, keep_initializer_inputs)
     version = int(ir_version) if ir_version is not None else None
-    return Request(to, options, version, _found(runtime) if runtime is not None else None, _stamps(source_opset))
+    return Request(
+        to, options, version, _found(runtime) if runtime is not None else None, _stamps(source_opset), examples
+    )
 
 
 def _stamps(declared: int | Mapping[str, int] | None) -> opsets.Imports | None:
