@@ -202,7 +202,7 @@ def diff(before: Model | Conversion, after: Model | Conversion, *, context: int 
                 report = model.report
                 sides.append(Side(report.destination or f"{report.source} (converted)", model.skeleton))
             else:
-                source = stack.enter_context(open_source(model, incomplete=True))
+                source = stack.enter_context(open_source(model, None, incomplete=True))
                 sides.append(Side(source.name, source.proto))
         return "".join(f"{line}\n" for line in unified(sides[0], sides[1], context))
 

@@ -51,7 +51,9 @@ def check(named: Mapping[str, str], values: Mapping[str, Any]) -> None:
     elif not named.keys() & _TARGETS and values["diff"]:
         for name, option in named.items():
             if name not in ("models", "diff", *_ASKED_OF_A_DIFFERENCE):
-                raise click.UsageError(f"--diff with a second model converts nothing: {option} has no effect, leave it out.")
+                raise click.UsageError(
+                    f"--diff with a second model converts nothing: {option} has no effect, leave it out."
+                )
     elif not named.keys() & _TARGETS:
         for name, option in named.items():
             if name not in ("models", *_ASKED_OF_A_DESCRIPTION):

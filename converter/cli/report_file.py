@@ -38,9 +38,9 @@ def check(path: str, others: Iterable[str | None], *, no_clobber: bool = False) 
 
 def write(path: str, data: Mapping[str, Any]) -> None:
     """Writes a report, given as plain data, as the suffix says. Raises OSError."""
-    from onnx_convert.storage.writer import write_text
+    from onnx_convert.storage.writer import write_report
 
-    write_text(path, text(Path(path).suffix.lower(), data))
+    write_report(path, text(Path(path).suffix.lower(), data))
 
 
 def text(suffix: str, data: Mapping[str, Any]) -> str:

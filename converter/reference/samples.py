@@ -43,7 +43,7 @@ def drawn_from(crossing: str, source: int, target: int, graph: str) -> Example |
         ir_version=max(onnx.helper.find_min_ir_version_for([opset]), 4),
     )
     try:
-        with open_source(proto) as model:
+        with open_source(proto, None) as model:
             _, report = planned(model, requested(target, examples=True))
     except OnnxConvertError:  # with another onnx than that of the samples
         return None

@@ -206,7 +206,7 @@ def materialise(source: ModelFile, model: ModelProto) -> ModelProto:
     return full
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_report(path: str | os.PathLike[str], text: str) -> None:
     """Writes a text file, whole or not at all."""
     with delivery() as deliver:
         deliver(Path(path), [text.encode("utf-8", "backslashreplace")], lambda _: None)

@@ -320,7 +320,7 @@ def test_json(api: StandIn, extra: str, report: Report, error: Exception | None,
     told = json.loads(result.stdout)
     assert told["status"] == status
     if status == "error":
-        assert told == {"status": "error", "error": "no graph"}
+        assert told["error"] == "no graph" and told["schema"] == 1 and not told.keys() & {"refusals", "examples"}
         return
     assert told["opsets_after"] == {"ai.onnx": 14}
     assert len(told["refusals"]) == (4 if error else 0)

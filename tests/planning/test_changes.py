@@ -16,13 +16,13 @@ from onnx_convert.planning import changes
 def test_a_rewrite_and_its_replays_are_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """New nodes are serialised, and thousands of them need not be parsed for a report."""
     looked_at: list[str] = []
-    outcome = changes._outcome
+    outcome = changes.outcome_of
 
     def noting(source: NodeProto, new: Sequence[NodeProto]) -> tuple[str, ...] | None:
         looked_at.append(source.output[0])
         return outcome(source, new)
 
-    monkeypatch.setattr(changes, "_outcome", noting)
+    monkeypatch.setattr(changes, "outcome_of", noting)
     nodes = [f"x{i + 1} = {('Softmax<axis=1>', 'LogSoftmax<axis=1>')[i % 2]}(x{i})" for i in range(20)]
     graph = f"(float[2,3,4] x0) => (float[2,3,4] x20) {{ {' '.join(nodes)} }}"
     report = onnx_convert.convert(model(graph, 12), to=13).report

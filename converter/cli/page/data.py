@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as plain data, as `--json` prints it and `--report` writes it: `report.schema.json` says field by field
-what it holds. Pages and Markdown are made of nothing else."""
+"""The report as plain data, as `--json` prints it and `--report` writes it: the fields of `Report`, with null where
+nothing is known. Pages and Markdown are made of nothing else."""
 
 from __future__ import annotations
 

@@ -105,12 +105,7 @@ def _verified(data: Plain) -> tuple[str, str]:
     told = data.get("verified")
     if not told:
         return "types and shapes", "numbers were not compared"
-    if isinstance(told, str):
-        return told, ""
-    parts = [
-        f"{name.replace('_', ' ')} {value}" for name, value in told.items() if isinstance(value, str | int | float)
-    ]
-    return "numbers and types", ", ".join(parts)
+    return f"numbers: {told['verdict']}", "run beside the source on the same inputs"
 
 
 def refusal_groups(data: Plain) -> list[Refused]:
