@@ -20,7 +20,7 @@ Array = numpy.ndarray[Any, Any]
 
 
 def _mask(shape: tuple[int, ...], _: Allowed, random: numpy.random.Generator) -> Array:
-    """Something is seen in each row: the first."""
+    """Returns a mask of 0 and 1 that lets something be seen in each row: the first."""
     made = numpy.asarray(random.random(shape) < 0.7).astype(numpy.int64)
     if made.ndim:
         made[..., :1] = 1
@@ -28,7 +28,7 @@ def _mask(shape: tuple[int, ...], _: Allowed, random: numpy.random.Generator) ->
 
 
 def _distinct(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
-    """No two indices along the axis are the same: which of two wins is not said."""
+    """Returns indices that differ along the axis: no text says which of two equal ones wins."""
     if not shape or not math.isfinite(rule.high):
         return None
     axis = rule.like[0] % len(shape) if rule.like else 0
@@ -44,20 +44,20 @@ def _axes(shape: tuple[int, ...], *_: object) -> Array:
 
 
 def _ones(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
-    """The axes of length 1."""
+    """Returns the axes of length 1."""
     axes = [axis for axis, dim in enumerate(rule.like) if dim == 1][: math.prod(shape)]
     return numpy.array(axes).reshape(shape) if len(axes) == math.prod(shape) else None
 
 
 def _reshape(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
-    """The shape that is stated; else all in the first dimension, which fits whatever there is."""
+    """Returns the shape that is stated; else all in the first dimension, which fits whatever there is."""
     if rule.like and shape == (len(rule.like),):
         return numpy.array(rule.like)
     return numpy.array([-1, *[1] * (shape[0] - 1)])[: shape[0]] if len(shape) == 1 else None
 
 
 def _split(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
-    """Equal parts of the first axis."""
+    """Returns the lengths of equal parts of the first axis."""
     parts = math.prod(shape)
     if not rule.like or not parts or rule.like[0] % parts:
         return None
@@ -72,14 +72,14 @@ def _scales(shape: tuple[int, ...], *_: object) -> Array:
 
 
 def _sizes(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
-    """Twice the size, but for batch and channel."""
+    """Returns sizes twice as large, but for batch and channel."""
     if shape != (len(rule.like),):
         return None
     return numpy.array([dim * (2 if axis > 1 else 1) for axis, dim in enumerate(rule.like)])
 
 
 def _boxes(shape: tuple[int, ...], _: Allowed, random: numpy.random.Generator) -> Array:
-    """The second corner lies behind the first."""
+    """Returns boxes whose second corner lies behind the first."""
     made = random.uniform(0, 2, shape)
     if made.ndim and made.shape[-1] == 4:
         made[..., 2:] += made[..., :2] + 1
