@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.validation.pairs import alike, ranks
@@ -148,12 +149,21 @@ def zero_points(use: Use) -> str:
     return "" if {scale, zero} == {(), (1,)} else alike(1, 2)(use)
 
 
+_TERM: Final = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")
+
+
 def einsum(use: Use) -> str:
-    """Returns what is wrong with the sizes that go by one letter."""
+    """Returns what is wrong with the equation, or with the sizes that go by one letter of it."""
     equation = use.given.get("equation")
     if not isinstance(equation, str):
         return ""
-    terms = equation.replace(" ", "").split("->")[0].split(",")
+    inputs, _, output = equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    for term in (*terms, output):
+        if not _TERM.fullmatch(term):
+            return f"{term!r} of the equation is not letters, with at most one '...'"
+    if strange := sorted({*output} - {*inputs}):
+        return f"the equation's result has {strange[0]!r}, which no input has"
     if len(terms) != len(use.inputs):
         return f"the equation is for {len(terms)} inputs, and there are {len(use.inputs)}"
     sizes: dict[str, int] = {}

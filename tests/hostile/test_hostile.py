@@ -108,6 +108,8 @@ def test_refused_as_too_large(graph: str, opset: int, target: int) -> None:
         ("(int8[2,3,2] x, float[3] s, int8[4] z) => (float[2,3,2] y) { y = DequantizeLinear<axis=1>(x, s, z) }", 13,
          "differ in shape"),
         ('(float[4] a, float[3] b) => (float y) { y = Einsum<equation="i,i->">(a, b) }', 12, "sizes 4 and 3"),
+        ('(float[4,3] a) => (float[3] y) { y = Einsum<equation="../x">(a) }', 12, "is not letters"),
+        ('(float[4] a) => (float[3] y) { y = Einsum<equation="i->j">(a) }', 12, "has 'j', which no input has"),
         ("(float[2,3] a, float[4,5] b) => (float[2,5] y) { y = Gemm(a, b) }", 13, "of 3 columns and of 4 rows"),
         ("(float[4,5] x) => (float[A] y) <int64 s = {1}, int64[1] e = {3}> { y = Slice(x, s, e) }", 13, "rank 0, not"),
         (("(float[2,4,3,16] q, float[2,4,6,16] k, float[3,1,3,6] m) => (float[A,B,C,D] y)"
