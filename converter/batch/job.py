@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.batch.makers import welcome
+from onnx_convert.batch.verified import MISMATCH, NOT_THE_SAME, UNVERIFIED, save_verified, stamps_of, why
 from onnx_convert.errors import RefusedError, ending
 from onnx_convert.storage.journal import mark
 from onnx_convert.storage.replacing import check_replaceable
@@ -16,6 +17,7 @@ from onnx_convert.storage.replacing import check_replaceable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from onnx_convert.conversion import Conversion
     from onnx_convert.report import Report
     from onnx_convert.rewrite.registry import Key
     from onnx_convert.storage.journal import Mark
@@ -28,9 +30,12 @@ REFUSED: Final = "refused"
 FAILED: Final = "failed"
 CRASHED: Final = "crashed"
 TIMED_OUT: Final = "timed out"
-STATUSES: Final = (CONVERTED, UNCHANGED, CHECKED, UP_TO_DATE, REFUSED, FAILED, CRASHED, TIMED_OUT)
+STATUSES: Final = (
+    CONVERTED, UNCHANGED, CHECKED, UP_TO_DATE, UNVERIFIED, MISMATCH, REFUSED, FAILED, CRASHED, TIMED_OUT,
+)  # fmt: skip
 """How a model ends: moved; at its opset already (and copied, unless it is replaced in place); planned only; left alone
-because an earlier run made the result; refused; unreadable or wrong; the process did not survive it; it took too
+because an earlier run made the result; converted, but nothing could be compared; kept aside, as it computes something
+else; refused; unreadable or wrong; the process did not survive it; it took too
 long."""
 
 
@@ -40,6 +45,7 @@ class Job:
 
     `destination` is None if the model is only to be checked. `conversion` and `saving` are the keywords of
     `onnx_convert.convert` and of `Conversion.save`. `guests` are crossings that only the caller's process was told of.
+    `verify`: the result takes its place only if it computes the same.
     """
 
     name: str
@@ -49,6 +55,7 @@ class Job:
     saving: Mapping[str, Any] = field(default_factory=dict)
     force: bool = False
     guests: tuple[tuple[Key, str], ...] = ()
+    verify: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -99,7 +106,8 @@ def perform(job: Job) -> Outcome:
         welcome(job.guests)
         report = _check(job) if job.destination is None else _convert(job, outcome)
         outcome.report = report.to_dict()
-        outcome.status = CHECKED if job.destination is None else CONVERTED if report.changed else UNCHANGED
+        if outcome.ok:
+            outcome.status = CHECKED if job.destination is None else CONVERTED if report.changed else UNCHANGED
     except RefusedError as error:
         outcome.status, outcome.exit_code, outcome.message = REFUSED, error.exit_code, str(error)
         outcome.report = {
@@ -132,9 +140,28 @@ def _convert(job: Job, outcome: Outcome) -> Report:
     with api.convert(job.source, **job.conversion) as conversion:
         if conversion.report.changed or not job.in_place:
             destination.parent.mkdir(parents=True, exist_ok=True)
-            report = conversion.save(destination, **job.saving)
+            report = conversion.report
             outcome.files_read = conversion.source_files
-            outcome.files_written = [str(destination), *report.data_files, *report.shared_data]
+            if job.verify:
+                _save_verified(job, conversion, outcome)
+            else:
+                conversion.save(destination, **job.saving)
+            outcome.files_written = [report.destination, *report.data_files, *report.shared_data]
             marks = {path: mark(path) for path in (*outcome.files_read, *outcome.files_written)}
             outcome.marks = marks if conversion.source_is_there else {}
+        elif job.verify:
+            conversion.report.notes.append("nothing was changed, so there is nothing to verify")
         return conversion.report
+
+
+def _save_verified(job: Job, conversion: Conversion, outcome: Outcome) -> None:
+    """Writes a model if it computes the same as its source, aside if not; notes in its outcome what came of it."""
+    from onnx_convert.verification.run import prepare
+    from onnx_convert.verification.subjects import Subject
+
+    with Subject(job.source, stamps_of(conversion.report)) as subject:
+        inputs = prepare(subject)
+    found = save_verified(conversion, job.source, job.destination or "", inputs, saving=job.saving)
+    if not found.same:
+        outcome.status, outcome.message = why(found)
+        outcome.exit_code = NOT_THE_SAME

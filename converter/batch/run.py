@@ -115,6 +115,7 @@ def convert_many(
     timeout: float | None = None,
     redo: bool = False,
     force: bool = False,
+    verify: bool = False,
     external: str = "keep",
     size_threshold: int = PAYLOAD_MINIMUM,
     overwrite_data: bool = False,
@@ -137,6 +138,8 @@ def convert_many(
         timeout: seconds after which the process that is at a model is killed, and goes on with the next one.
         redo: convert also what is up to date.
         force: replace also files that are no ONNX models.
+        verify: run each model and its result on the same inputs; a result that computes something else does not take
+            its place, and is kept beside it.
         external: as for `Conversion.save`.
         size_threshold: as for `Conversion.save`.
         overwrite_data: as for `Conversion.save`.
@@ -150,6 +153,8 @@ def convert_many(
     check_opsets(to)
     if (output is not None) + in_place + check != 1:
         raise UsageError("many models need one of: a folder for the results, in_place, check")
+    if verify and check:
+        raise UsageError("check makes no results that could be verified")
     folder = Path(output) if output is not None else None
     if folder is not None and folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: many models need a folder for the results, and this is a file")
@@ -163,13 +168,14 @@ def convert_many(
         destination = source if in_place else str((folder / name).absolute()) if folder is not None else None
         if not in_place and destination is not None and _are_one_file(destination, source):
             raise UsageError(f"{path}: its result would take its place: name another folder, or convert in place")
-        jobs.append(Job(name, source, destination, conversion, saving, force, known))
+        jobs.append(Job(name, source, destination, conversion, saving, force, known, verify))
     journal = None
     if folder is not None:
         _check_apart(jobs)
         folder.mkdir(parents=True, exist_ok=True)
         _check_distinct(jobs, folder)
-        journal = Journal(folder, {"request": repr(request), "layout": layout, "makers": makers()})
+        recipe = {"request": repr(request), "layout": layout, "makers": makers()}
+        journal = Journal(folder, recipe | ({"verified": True} if verify else {}))
     return Batch(jobs, who, journal, redo=redo)
 
 

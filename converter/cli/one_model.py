@@ -44,7 +44,9 @@ def run(asked: Settings, imported: Callable[[], None]) -> int:
             printing.print_lines([github.error(asked.name, "failed", " ".join(str(error).split()))])
         hint = places.model_beside(asked.model) if isinstance(error, InvalidModelError) else ""
         return printing.failed(error, as_json=asked.as_json, debug=asked.debug, hint=hint)
-    if verified is not None and (code := verification.code(verified, asked.name, report.destination)):
+    if verified is not None and (
+        code := verification.code(verified, asked.name, report.destination, annotated=asked.output_format == "github")
+    ):
         return code
     return printing.WOULD_CHANGE if asked.exit_code and report.changed else 0
 

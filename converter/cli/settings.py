@@ -19,7 +19,7 @@ from onnx_convert.errors import InvalidModelError, UsageError
 
 _PROMISES: Final = ("types", "exact", "allow", "strict", "expand", "keep_functions")
 
-_MANY: Final = ("output", "in_place", "check", "workers", "timeout", "redo", "force")
+_MANY: Final = ("output", "in_place", "check", "workers", "timeout", "redo", "force", "verify")
 
 
 class Stdin(bytes):
@@ -178,6 +178,8 @@ class Settings(SimpleNamespace):
 
     def _check_many(self) -> None:
         """Raises for what many models need, and what makes no sense for them."""
+        if self.verify_against is not None:
+            raise click.UsageError("--verify-against is for one model: a loop of the shell compares several.")
         if self.described:
             raise click.UsageError("Missing option '--to' or '--for': one model alone can be described.")
         if (self.output is not None) + self.in_place + self.check != 1:
@@ -190,8 +192,9 @@ class Settings(SimpleNamespace):
             raise click.UsageError("--no-clobber is for one model: several that are up to date are left as they are.")
         if self.report or self.diff is not None:
             raise click.UsageError(f"{'--report' if self.report else '--diff'} is for one model.")
-        if self.verify or self.verify_against is not None:
-            raise click.UsageError("--verify is for one model: a loop of the shell verifies several.")
+        if self.inputs is not None or self.input_shapes:
+            option = "--inputs" if self.inputs is not None else "--input-shape"
+            raise click.UsageError(f"{option} is for one model: for several, inputs are made.")
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Returns the shapes of inputs that are to be made. UsageError if one is named twice."""

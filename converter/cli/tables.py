@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import groupby, zip_longest
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from onnx_convert.report import CONDITIONAL, EQUIVALENT, nodes_text
 
@@ -82,8 +82,10 @@ def outcome_line(outcome: Outcome) -> str:
     if not outcome.ok:
         return f"{head}: {' '.join(outcome.message.split())}"
     report = outcome.report
+    verified = report.get("verified") if report is not None else None
+    numbers = [f"verified: {compared(verified)}"] if verified else []
     if report is None or not report["changed"]:
-        return head
+        return "   ".join([head, *numbers])
     before, after = report["opsets_before"], report["opsets_after"]
     moved = [
         f"{'opset' if domain == 'ai.onnx' else domain} {_change(before.get(domain, 'none'), after.get(domain, 'none'))}"
@@ -91,7 +93,15 @@ def outcome_line(outcome: Outcome) -> str:
         if before.get(domain) != after[domain]
     ]
     nodes = f"{report['nodes_changed']} of {report['nodes_before']} {plural(report['nodes_before'], 'node')} changed"
-    return "   ".join([head, *moved, nodes])
+    return "   ".join([head, *moved, nodes, *numbers])
+
+
+def compared(verified: Mapping[str, Any]) -> str:
+    """Returns in which sense source and result, verified as the same, are so."""
+    if verified["identical"]:
+        return "the same bits"
+    random = all(output["random"] for output in verified["outputs"])
+    return "the same distribution" if random else "the same within the tolerance"
 
 
 def refusal_table(refusals: Iterable[Refusal], *, verbose: bool = False) -> Table:

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has source and result compared, and says what came of it: beside a conversion, or of two files.
-
-A result takes its place once it is known to compute the same. Until then it is called `.unverified`, and `.mismatch`
-if it does not.
-"""
+"""Has source and result compared, and says what came of it: beside a conversion, or of two files."""
 
 from __future__ import annotations
 
@@ -11,18 +7,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.cli import printing
-from onnx_convert.cli.tables import Table
-from onnx_convert.errors import UsageError
+from onnx_convert.batch.verified import MISMATCH, NOT_THE_SAME, beside, save_verified, why
+from onnx_convert.cli import github, printing
+from onnx_convert.cli.tables import Table, compared
 
 if TYPE_CHECKING:
     from onnx_convert.cli.settings import Settings
     from onnx_convert.conversion import Conversion
     from onnx_convert.verification.outcome import Output, Verification
     from onnx_convert.verification.run import Prepared
-
-NOT_THE_SAME: Final = 3
-"""The exit code where source and result differ, or could not be compared."""
 
 _FEW: Final = 8  # outputs in a table
 
@@ -44,7 +37,7 @@ def of_files(asked: Settings) -> int:
     source = asked.source()
     inputs = prepared(asked, source)
     with Subject(source, asked.stamps()) as before, Subject(asked.verify_against) as after:
-        found = verify(before, after, inputs, bundle=_beside(Path(asked.verify_against), "mismatch")[1])
+        found = verify(before, after, inputs, bundle=beside(Path(asked.verify_against), "mismatch")[1])
     if asked.as_json:
         printing.print_json(found.verdict, verified=found.to_dict())
     elif not asked.quiet:
@@ -57,48 +50,19 @@ def of_conversion(
 ) -> Verification:
     """Saves what was converted beside its place, verifies it, and puts it there if it computes the same; where nothing
     can be compared, it goes there too."""
-    from onnx_convert.storage.files import take_place
-    from onnx_convert.verification.outcome import DIFFERENT
-    from onnx_convert.verification.run import verify
-    from onnx_convert.verification.subjects import Subject
-
-    place = Path(path)
-    if place.exists() and not place.is_file():
-        raise UsageError(f"{path}: is no file; --verify needs one")
-    aside, _ = _beside(place, "unverified")
-    kept, folder = _beside(place, "mismatch")
-    saving = asked.saving()
-    saving["external_name"] = saving["external_name"] or f"{place.name}.data"
     with printing.progress(shown=not asked.quiet and sys.stderr.isatty()) as progress:
-        conversion.save(str(aside), progress=progress, **saving)
-    report = conversion.report
-    try:
-        with Subject(source, asked.stamps()) as before, Subject(aside) as after:
-            found = verify(before, after, inputs, report, folder)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    found.result = path
-    conversion.close()
-    if found.verdict == DIFFERENT:
-        take_place(aside, kept)
-        found.kept = found.result = report.destination = str(kept)
-    else:
-        report.replaced = take_place(aside, place)
-        report.destination = path
-    report.verified = found.to_dict()
-    return found
+        return save_verified(conversion, source, path, inputs, saving=asked.saving(), progress=progress)
 
 
-def code(found: Verification, name: str, result: str) -> int:
-    """Returns the exit code, and says in one line why it is not 0."""
+def code(found: Verification, name: str, result: str, *, annotated: bool = False) -> int:
+    """Returns the exit code, and says in one line why it is not 0, as an annotation of GitHub too if that is asked
+    for."""
     if found.same:
         return 0
-    if found.verdict == "unverified":
-        printing.print_error(f"{name}: not verified: {found.reason}")
-        return NOT_THE_SAME
-    where = f"; the result is kept as {found.kept}" if found.kept else ""
-    printing.print_error(f"{result if not found.kept else name}: computes something else: {found.reason}{where}")
+    title, text = why(found)
+    if annotated:
+        printing.print_lines([github.error(name, title, text)])
+    printing.print_error(f"{result if title == MISMATCH and not found.kept else name}: {text}")
     return NOT_THE_SAME
 
 
@@ -130,12 +94,8 @@ def _summary(found: Verification) -> str:
     count = len(found.runs)
     sets = f"{count} set{'s' if count > 1 else ''} of inputs"
     where = " and ".join(version_of(evaluator) for evaluator in evaluators if evaluator)
-    if found.identical:
-        what = "the same bits"
-    elif found.same:
-        what = "the same within the tolerance" if not all(o.random for o in found.outputs) else "the same distribution"
-    else:
-        what = f"{sum(not run.agrees for run in found.runs)} of them computed otherwise"
+    wrong = f"{sum(not run.agrees for run in found.runs)} of them computed otherwise"
+    what = compared(found.to_dict()) if found.same else wrong
     return f"compared on {where}, {sets}: {what}"
 
 
@@ -162,14 +122,3 @@ def _remarks(found: Verification, verbose: bool) -> list[Table]:
         if first.folder:
             rows.append(("report:", f"{first.folder} holds the nodes around it, and the inputs"))
     return [Table((), rows)] if rows else []
-
-
-def _beside(place: Path, word: str) -> tuple[Path, Path]:
-    """Returns a file and a folder beside a place, both new: `m.mismatch.onnx` and `m.mismatch-report`."""
-    number = 1
-    while True:
-        name = f"{place.stem}.{word}" + (f"-{number}" if number > 1 else "")
-        file, folder = place.with_name(f"{name}{place.suffix}"), place.with_name(f"{name}-report")
-        if not file.exists() and not folder.exists():
-            return file, folder
-        number += 1

@@ -12,8 +12,10 @@ from typing import Any
 import onnx
 import pytest
 from click.testing import CliRunner, Result
+from many import Here
 from texts import model
 
+from onnx_convert.batch.workers import Elsewhere
 from onnx_convert.cli import github
 from onnx_convert.cli.main import main
 
@@ -99,6 +101,36 @@ def test_a_gate_for_ci(zoo: Path) -> None:
     assert run("zoo", "--for", "onnxruntime@1.14", "--check", "--exit-code").exit_code == 1
 
 
+def test_verified(zoo: Path) -> None:
+    result = run("zoo", "--to", "13", "-o", "out", "--verify")
+    assert result.exit_code == 0, result.output
+    assert lines(result.stdout) == {
+        "converted   a.onnx   opset 12 -> 13   1 of 1 node changed   verified: the same bits",
+        "unchanged   sub/猫 1.onnx   verified: the same bits",
+        "2 models: 1 converted, 1 unchanged",
+    }
+    told = [
+        json.loads(line) for line in run("zoo", "--to", "13", "-o", "other", "--verify", "--json").stdout.splitlines()
+    ]
+    assert [one["report"]["verified"]["verdict"] for one in told[:-1]] == ["same", "same"]
+
+
+@pytest.mark.parametrize("words", [["zoo"], ["zoo/a.onnx"]])
+def test_what_computes_something_else_is_an_annotation(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnx_convert.batch.run.Processes", lambda *_: Elsewhere(Here()))
+    monkeypatch.setattr("onnx_convert.verification.run._unlike_signatures", lambda *_: "they are not alike")
+    result = run(
+        *words, "--to", "13", "-o", "out" if words == ["zoo"] else "x.onnx", "--verify", "--output-format", "github"
+    )
+    assert result.exit_code == 3, result.output
+    told = [line for line in result.stdout.splitlines() if line.startswith("::error file=zoo/a.onnx,")]
+    start = "::error file=zoo/a.onnx,title=onnx-convert%3A mismatch::computes something else: they are not alike; the "
+    assert len(told) == 1 and told[0].startswith(start), result.output
+    if words == ["zoo"]:
+        assert "mismatch    a.onnx: computes something else: they are not alike; the result is kept as" in result.stderr
+        assert "2 models: 2 mismatch" in result.stdout
+
+
 @pytest.mark.parametrize("words", [["zoo"], ["zoo/join.onnx"], ["zoo/join.onnx", "zoo/a.onnx"]])
 def test_annotations_of_github(zoo: Path, words: list[str]) -> None:
     onnx.save(model(JOIN, 20), zoo / "join.onnx")
@@ -127,6 +159,12 @@ def test_annotations_are_escaped() -> None:
         ("zoo --to 13 -o out --save-external-data=w", "--save-external-data=NAME is for one model"),
         ("zoo --to 13 -o out --no-clobber", "--no-clobber is for one model"),
         ("zoo --to 13 -o zoo/a.onnx", "zoo/a.onnx: many models need a folder for the results, and this is a file"),
+        (
+            "zoo --to 13 -o out --verify --input-shape x:2",
+            "--input-shape is for one model: for several, inputs are made",
+        ),
+        ("zoo --to 13 --check --verify", "--verify needs a result, and --check makes none."),
+        ("zoo --verify-against zoo/a.onnx", "--verify-against is for one model: a loop of the shell compares several."),
         ("zoo --to 99 -o out", "there is no opset 99 of ai.onnx"),
         ("zoo/a.onnx --to 13 -j 2", "--workers is for several models."),
         ("zoo/a.onnx --to 13 --redo", "--redo is for several models."),

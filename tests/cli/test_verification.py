@@ -219,7 +219,7 @@ BAD = [
     ("--input-shape x:2,3,4 --inputs ok.npz", 2, "--inputs and --input-shape exclude each other"),
     ("--check", 2, "--verify needs a result, and --check makes none."),
     ("-o -", 2, "--verify needs the result in a file: use -o."),
-    ("wrong.onnx -o there/", 2, "--verify is for one model: a loop of the shell verifies several."),
+    ("--inputs ok.npz wrong.onnx -o there/", 2, "--inputs is for one model: for several, inputs are made."),
 ]
 
 
