@@ -183,7 +183,7 @@ def test_only_storage_opens_files(path: Path) -> None:
         "target.messages",
         "target.runtimes",
         "reference.samples",
-        "cli.html",
+        "cli.page.document",
         "cli.streams",
         "adapters",
         "adapters.lib.script",

@@ -1,17 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The report as one page, to be looked at: no network, nothing beside it, and nothing of a file runs in it.
-
-A content security policy lets no script run but ours, by its hash, and nothing be loaded; all text is escaped besides.
-"""
+"""The report as one page, to be looked at: no network, nothing beside it, and nothing of a file runs in it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from functools import lru_cache
-from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
+from onnx_convert.cli.page.document import document
 from onnx_convert.cli.page.rewrites import rewrites
 from onnx_convert.cli.page.svg import clean
 from onnx_convert.cli.page.words import ENDINGS, facts, lead, name_of, refusal_groups, remarks, way
@@ -28,29 +22,14 @@ _NAMED: Final = 200  # nodes, or remarks, that are listed
 
 def page(data: Plain) -> str:
     """Returns the page of a report, which is given as plain data."""
-    style, script = _part("page.css"), _part("page.js")
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
-    title = f"{name_of(data)}: {way(data)}"
-    head = (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f'<meta name="color-scheme" content="light dark"><meta name="generator" content="onnx-convert">'
-        f"<title>{clean(title)}</title><style>{style}</style></head>\n<body>"
-    )
-    parts = [head, '<a class="skip" href="#content">To the report</a>', *_header(data), '<main id="content">']
+    parts = [*_header(data), '<main id="content">']
     for section in (_refusals, _attention, _chart, rewrites, _notes):
         parts += section(data)
+    parts.append("</main>")
     version = clean(str(data["tool"]["version"]))
-    parts.append(f'</main><footer>Made by onnx-convert {version}. <span class="mono">{clean(data["source"])}</span>')
-    parts.append(f"</footer><script>{script}</script></body></html>\n")
-    return "".join(parts)
-
-
-@lru_cache(maxsize=2)
-def _part(name: str) -> str:
-    return (resources.files("onnx_convert.cli.page") / name).read_text(encoding="utf-8")
+    footer = f'Made by onnx-convert {version}. <span class="mono">{clean(data["source"])}</span>'
+    title = f"{name_of(data)}: {way(data)}"
+    return document(title, parts, footer, styles=("page.css",), script="page.js")
 
 
 def _header(data: Plain) -> Iterator[str]:

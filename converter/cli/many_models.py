@@ -23,19 +23,23 @@ def run(asked: Settings) -> int:
     """Does what was asked for with many models; returns the worst of their exit codes."""
     from onnx_convert.batch.run import convert_many
     from onnx_convert.batch.workers import cluster
+    from onnx_convert.cli import many_report
 
     codes: Counter[str] = Counter()
     changes = False
     try:
+        many_report.check(asked)
         with contextlib.ExitStack() as stack:
             executor = stack.enter_context(cluster(asked.dask)) if asked.dask else None
             batch = stack.enter_context(convert_many(asked.named(), asked.target(), executor=executor, **asked.many()))
+            note = stack.enter_context(many_report.opened(asked, batch))
             advance = stack.enter_context(_bar(batch, shown=not asked.quiet and sys.stderr.isatty()))
             for outcome in batch:
                 changes |= bool(outcome.ok and outcome.report and outcome.report["changed"])
                 if outcome.exit_code == RefusedError.exit_code and outcome.report:
                     codes.update(refusal["code"] for refusal in outcome.report["refusals"])
                 _tell(outcome, asked)
+                note(outcome)
                 advance(outcome)
         _sum_up(batch, codes, asked)
     except Exception as error:  # noqa: BLE001 - whatever it is, it ends as one line and an exit code

@@ -78,7 +78,12 @@ GROUPS: Final[dict[str, tuple[Option, ...]]] = {
         Option(["--in-place"], is_flag=True, help="replace MODEL itself"),
         Option(["-f", "--force"], is_flag=True, help="replace a file that is no ONNX model too"),
         Option(["--no-clobber"], is_flag=True, help="replace no file"),
-        Option(["--report"], type=_PATH, metavar="FILE", help="what was done, drawn: .html, .json or .md"),
+        Option(
+            ["--report"],
+            type=_PATH,
+            metavar="FILE",
+            help="what was done, drawn: .html, .json, .md; many: .jsonl",
+        ),
     ),
     "Promises": (
         Option(

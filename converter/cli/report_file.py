@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 SUFFIXES: Final = (".html", ".json", ".md")
 
 
-def check(path: str, others: Iterable[str | None], *, no_clobber: bool = False) -> None:
+def check(
+    path: str, others: Iterable[str | None], *, no_clobber: bool = False, suffixes: tuple[str, ...] = SUFFIXES
+) -> None:
     """Raises UsageError for a report of another kind, or in place of the model, its result or what has to stay, and
     OSError for one that cannot be written."""
     file = Path(path)
-    if file.suffix.lower() not in SUFFIXES:
-        raise UsageError(f"a report is an .html, .json or .md file, not {path!r}")
+    if file.suffix.lower() not in suffixes:
+        kinds = " or ".join((", ".join(suffixes[:-1]), suffixes[-1]))
+        several = "" if suffixes == SUFFIXES else " on several models"
+        raise UsageError(f"a report{several} is an {kinds} file, not {path!r}")
     if any(other is not None and os.path.realpath(other) == os.path.realpath(path) for other in others):
         raise UsageError(f"the report {path} would take the place of the model: choose another name")
     if no_clobber and file.exists():
@@ -38,9 +42,14 @@ def check(path: str, others: Iterable[str | None], *, no_clobber: bool = False) 
 
 def write(path: str, data: Mapping[str, Any]) -> None:
     """Writes a report, given as plain data, as the suffix says. Raises OSError."""
+    put(path, text(Path(path).suffix.lower(), data))
+
+
+def put(path: str | os.PathLike[str], content: str) -> None:
+    """Writes a text file, whole or not at all. Raises OSError."""
     from onnx_convert.storage.writer import write_report
 
-    write_report(path, text(Path(path).suffix.lower(), data))
+    write_report(path, content)
 
 
 def text(suffix: str, data: Mapping[str, Any]) -> str:

@@ -130,7 +130,11 @@ class Settings(SimpleNamespace):
     @property
     def command(self) -> list[str]:
         """The command that asks for the same, as far as it says where to and what is allowed."""
-        line = ["onnx-convert", str(self.model)]
+        return self.command_for(str(self.model))
+
+    def command_for(self, model: str) -> list[str]:
+        """Returns the command that asks the same of a model alone."""
+        line = ["onnx-convert", model]
         line += [part for domain, version in self.to
                  for part in ("--to", str(version) if domain == "ai.onnx" else f"{domain}:{version}")]  # fmt: skip
         line += [part for runtime in self.runtimes for part in ("--for", runtime)]
@@ -144,7 +148,7 @@ class Settings(SimpleNamespace):
     def options(self) -> dict[str, Any]:
         """Returns all keywords of a conversion, as the API takes them."""
         return {
-            **({"examples": True} if self.report or self.verbose else {}),
+            **({"examples": True} if self.verbose or (self.report and not self.report.endswith(".jsonl")) else {}),
             **self.promises(),
             "runtime": self.runtimes[0] if self.runtimes else None,
             "ir_version": self.ir_version,
@@ -190,8 +194,8 @@ class Settings(SimpleNamespace):
             raise click.UsageError("--save-external-data=NAME is for one model: without a name, each has its own file.")
         if self.no_clobber:
             raise click.UsageError("--no-clobber is for one model: several that are up to date are left as they are.")
-        if self.report or self.diff is not None:
-            raise click.UsageError(f"{'--report' if self.report else '--diff'} is for one model.")
+        if self.diff is not None:
+            raise click.UsageError("--diff is for one model.")
         if self.inputs is not None or self.input_shapes:
             option = "--inputs" if self.inputs is not None else "--input-shape"
             raise click.UsageError(f"{option} is for one model: for several, inputs are made.")

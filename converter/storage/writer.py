@@ -210,3 +210,9 @@ def write_report(path: str | os.PathLike[str], text: str) -> None:
     """Writes a text file, whole or not at all."""
     with delivery() as deliver:
         deliver(Path(path), [text.encode("utf-8", "backslashreplace")], lambda _: None)
+
+
+def append_line(path: str | os.PathLike[str], text: str) -> None:
+    """Adds a line to a text file."""
+    with open(path, "ab") as file:
+        file.write(text.encode("utf-8", "backslashreplace") + b"\n")
