@@ -79,6 +79,15 @@ def test_a_page_leads_to_the_page_of_each_model() -> None:
     assert "http" not in re.sub(r"http-equiv", "", page)
 
 
+def test_what_computes_something_else_stands_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("onnx_convert.verification.run._unlike_signatures", lambda *_: "they are not alike")
+    assert run("zoo/a.onnx zoo/sub/*.onnx --to 13 -o out --verify --report r.html").exit_code == 3
+    told = cells(Path("r.html").read_text(encoding="utf-8"))["a.onnx"]
+    assert (told[0], told[5]) == ("mismatch", "mismatch") and "they are not alike" in told[8]
+    page = Path("r-models/a.onnx.html").read_text(encoding="utf-8")
+    assert '<span class="badge bad">Computes something else, kept aside</span>' in page
+
+
 def test_names_of_pages_are_safe_and_each_its_own() -> None:
     names = [
         "a.onnx",

@@ -17,6 +17,9 @@ ENDINGS: Final = {
     "unchanged": "Nothing to do",
     "checked": "Planned, nothing was written",
     "refused": "Refused, nothing was written",
+    "unverified": "Converted, not verified",
+    "different": "Computes something else, kept aside",
+    "mismatch": "Computes something else, kept aside",
 }
 _FORMS: Final = {
     "exact": "Every rewrite is exact: the two specifications give the same bits.",
