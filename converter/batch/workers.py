@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 from concurrent import futures
@@ -11,6 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
+from onnx_convert.batch import processes
 from onnx_convert.batch.job import CRASHED, TIMED_OUT, Outcome, perform
 from onnx_convert.errors import InvalidModelError, UsageError
 
@@ -94,9 +94,8 @@ class Processes(Elsewhere):
     def _pooled(self, jobs: list[Job]) -> Generator[tuple[Job, Future[Outcome]]]:
         from pebble import ProcessPool
 
-        context = multiprocessing.get_context("spawn")  # a fork of a process that has threads may hang
         count = min(self._count, len(jobs))
-        pool: Any = ProcessPool(max_workers=count, context=context, initializer=_prepare)
+        pool: Any = ProcessPool(max_workers=count, context=processes.context(), initializer=_prepare)
         try:
             yield from self._followed(lambda job: pool.schedule(perform, args=(job,), timeout=self._timeout), jobs)
         finally:

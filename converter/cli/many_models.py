@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 def run(asked: Settings) -> int:
     """Does what was asked for with many models; returns the worst of their exit codes."""
+    if not asked.dask:
+        from onnx_convert.batch import processes
+
+        processes.warm_up()  # first of all: it imports while we do
     from onnx_convert.batch.run import convert_many
     from onnx_convert.batch.workers import cluster
     from onnx_convert.cli import many_report

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What many models cost in one call, beside other ways to convert them on the same machine in the same minutes.
 
-    python tests/bench/many.py                   500 small models, twenty of 100 MB; some minutes
+    python tests/bench/many.py                   500 small models, eight of 1 GB; some minutes, 24 GB of disk
     python tests/bench/many.py --models 20 --big 2 --megabytes 2    seconds; the figures mean nothing
 
 Beside it: the converter of onnx, one model after the other in one warm process; a loop that calls our own command for
@@ -114,8 +114,8 @@ def main() -> None:
     """Prints the table, and writes it as JSON if asked to."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", type=int, default=500)
-    parser.add_argument("--big", type=int, default=20)
-    parser.add_argument("--megabytes", type=int, default=100)
+    parser.add_argument("--big", type=int, default=8)
+    parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5000)
     parser.add_argument("--json", type=Path)
     asked = parser.parse_args()

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import json
+import multiprocessing
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -197,3 +199,18 @@ def test_a_bar_on_a_terminal(zoo: Path, monkeypatch: pytest.MonkeyPatch) -> None
         main(["zoo", "--to", "13", "-o", "out"])
     assert ended.value.code == 0
     assert "2/2" in stderr.getvalue() and "2 models: 1 converted, 1 unchanged" in stdout.getvalue()
+
+
+def test_workers_of_the_program_begin_as_forks_of_a_server(zoo: Path) -> None:
+    """Of the program alone: whoever calls the API keeps his own server, and what it has imported."""
+    code = (
+        "import sys\n"
+        "from onnx_convert.batch import processes\n"
+        "print(processes.context().get_start_method())\n"
+        "from onnx_convert.cli.main import main\n"
+        "try: main(['zoo', '--to', '13', '-q', '-o', 'out'])\n"
+        "except SystemExit as end: print(end.code, processes.context().get_start_method())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    warm = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    assert done.stdout.split() == ["spawn", "0", warm], done.stderr
