@@ -112,7 +112,7 @@ def perform(job: Job) -> Outcome:
         outcome.status, outcome.exit_code, outcome.message = REFUSED, error.exit_code, str(error)
         outcome.report = {
             **error.report.to_dict(),
-            "refusals": [refusal._asdict() for refusal in error.refusals],
+            "refusals": [refusal.to_dict() for refusal in error.refusals],
             "nearest": error.nearest,
             "also": error.also,
         }

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     Plain = Mapping[str, Any]
 
-_BAD: Final = ("refused", "different", "mismatch")  # endings that stand out
 _OPERATORS: Final = 14  # that are shown in the chart
 _NAMED: Final = 200  # nodes, or remarks, that are listed
+_MARKS: Final = {**dict.fromkeys(("refused", "different", "mismatch"), "badge bad"), "unverified": "badge warn"}
+"""How endings stand out."""
 
 
 def page(data: Plain) -> str:
@@ -35,7 +36,7 @@ def page(data: Plain) -> str:
 
 def _header(data: Plain) -> Iterator[str]:
     ending = ENDINGS.get(data["status"], str(data["status"]))
-    mark = "badge bad" if data["status"] in _BAD else "badge"
+    mark = _MARKS.get(data["status"], "badge")
     yield f'<header><p class="brand">onnx-convert report &nbsp; <span class="{mark}">{clean(ending)}</span></p>'
     yield f'<h1>{clean(name_of(data))} <span class="quiet">{clean(way(data))}</span></h1>'
     yield f'<p class="lead">{clean(lead(data))}</p><dl class="facts">'

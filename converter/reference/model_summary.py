@@ -71,8 +71,8 @@ class Description:
     def to_dict(self) -> dict[str, Any]:
         """Returns the description as plain data, fit for JSON."""
         plain: dict[str, Any] = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        plain["below"] = [refusal._asdict() for refusal in self.below]
-        plain["above"] = [refusal._asdict() for refusal in self.above]
+        plain["below"] = [refusal.to_dict() for refusal in self.below]
+        plain["above"] = [refusal.to_dict() for refusal in self.above]
         plain["runtimes"] = [runtime.to_dict() for runtime in self.runtimes]
         plain["taught"] = [runtime.to_dict() for runtime in self.taught]
         return plain

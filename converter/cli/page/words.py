@@ -79,7 +79,7 @@ def lead(data: Plain) -> str:
     changed, kept = data["nodes_changed"], data["nodes_kept"]
     if not changed:
         return "No node had to change." if data["changed"] else "The model is there already; nothing had to change."
-    done = "was" if changed == 1 else "were"
+    done = "would be" if data["status"] == "checked" else "was" if changed == 1 else "were"
     return f"{changed:,} of {counted_nodes(changed + kept)} {done} rewritten. {_FORMS[data['form']]}"
 
 
@@ -108,7 +108,7 @@ def _verified(data: Plain) -> tuple[str, str]:
     told = data.get("verified")
     if not told:
         return "types and shapes", "numbers were not compared"
-    return f"numbers: {told['verdict']}", "run beside the source on the same inputs"
+    return f"numbers: {told['verdict']}", told["reason"] or "run beside the source on the same inputs"
 
 
 def refusal_groups(data: Plain) -> list[Refused]:
