@@ -155,8 +155,9 @@ def test_a_difference_is_as_described() -> None:
     assert faults(json.loads(json.dumps(told.to_dict())), "verification") == []
 
 
-def test_many_models_are_as_described(folder: Path) -> None:
-    done = CliRunner().invoke(main.main, "zoo --to 12 -o out --json".split())
+@pytest.mark.parametrize("line", ["zoo --to 12 -o out --json", "zoo --to 12 -o out --json --verify"])
+def test_many_models_are_as_described(folder: Path, line: str) -> None:
+    done = CliRunner().invoke(main.main, line.split())
     *lines, total = [json.loads(line) for line in done.stdout.splitlines()]
     assert sorted(line["status"] for line in lines) == ["converted", "failed", "refused"]
     assert [fault for line in lines for fault in faults(line, "outcome")] == []
