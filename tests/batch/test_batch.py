@@ -193,12 +193,12 @@ def test_processes_that_die_or_hang_do_not_stop_the_rest(zoo: Path) -> None:
     good = zoo / "a.onnx"
     bad = [job(good, "dies", to=deadly.Dies()), job(good, "hangs", to=deadly.Hangs())]
     jobs = [job(good), *bad, job(good)]
-    outcomes = sorted(Processes(1, timeout=20.0).outcomes(jobs), key=lambda outcome: outcome.name)
+    outcomes = sorted(Processes(1, timeout=6.0).outcomes(jobs), key=lambda outcome: outcome.name)
     assert [(outcome.name, outcome.status, outcome.exit_code) for outcome in outcomes] == [
         ("a.onnx", "checked", 0), ("a.onnx", "checked", 0), ("dies", CRASHED, 4), ("hangs", TIMED_OUT, 4),
     ]  # fmt: skip
     assert outcomes[2].message.startswith("the process that converted it did not survive")
-    assert outcomes[3].message == "not done after 20 s"
+    assert outcomes[3].message == "not done after 6 s"
 
 
 def test_whoever_is_stopped_in_the_middle_leaves_nothing_half_written(zoo: Path, tmp_path: Path) -> None:

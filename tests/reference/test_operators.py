@@ -176,6 +176,7 @@ def test_a_difference_of_schemas_is_told_and_no_other() -> None:
 # ---- what an adapter says of itself
 
 
+@pytest.mark.thorough
 def test_forms_are_those_that_conversions_declare() -> None:
     """Every step of every row of the tables: what it declared stands in the explanation."""
     seen: set[tuple[str, str]] = set()

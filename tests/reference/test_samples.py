@@ -14,6 +14,7 @@ KEPT = samples.FILE.read_text(encoding="utf-8")
 NEWEST = max(max(source, target) for source, target, _ in json.loads(KEPT).values())
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(opsets.latest() < NEWEST, reason=f"this onnx does not know opset {NEWEST}, which samples cross")
 def test_samples_are_up_to_date() -> None:
     found, kept = samples.samples(), json.loads(KEPT)

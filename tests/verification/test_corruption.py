@@ -154,6 +154,7 @@ def test_what_is_not_spoiled_passes(name: str) -> None:
     assert onnx.checker.check_model(conversion.model) is None
 
 
+@pytest.mark.thorough
 def test_what_is_spoiled_is_caught() -> None:
     missed: list[str] = []
     count = 0
