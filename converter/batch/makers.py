@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who makes results: this package, onnx, and the adapters of other people. What they made is up to date only as long as
-they are the same.
+"""Tells the makers of results apart: this package, onnx, and the adapters of other people. A result is up to date only
+as long as they are the same.
 
 Versions tell little, since a checkout keeps its own through many changes: what counts is the content of the files.
 """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
 HEAVY: Final = ("onnx_convert.api",)
-"""What every model needs."""
+"""Modules that the conversion of every model needs."""
 
 
 @lru_cache(maxsize=1)

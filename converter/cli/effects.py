@@ -19,7 +19,7 @@ _ASKED_OF_KNOWLEDGE: Final = frozenset(("as_json", "debug"))
 _ASKED_OF_A_DESCRIPTION: Final = frozenset(
     "given_stamps types exact allow strict expand keep_functions as_json quiet verbose debug".split()
 )
-"""What a description depends on: what a rewrite may do decides how far the model can go."""
+"""The options that change a description: those about rewrites decide how far the model can go."""
 _ASKED_OF_A_COMPARISON: Final = frozenset("given_stamps inputs input_shapes as_json quiet verbose debug".split())
 _ASKED_OF_A_DIFFERENCE: Final = frozenset("as_json quiet debug".split())
 

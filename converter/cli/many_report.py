@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `--report` writes of many models, as they end: lines of JSON, or a page for each and one that leads to them."""
+"""Writes the report of many models as they end: lines of JSON, or a page for each and one that leads to them."""
 
 from __future__ import annotations
 

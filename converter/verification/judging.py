@@ -98,16 +98,7 @@ class Judge:
             part = self.output(name, one, other)
             if not part.agrees:
                 return part._replace(why=f"element {index}: {part.why}")
-            whole = whole._replace(
-                elements=whole.elements + part.elements,
-                differing=whole.differing + part.differing,
-                beyond=whole.beyond + part.beyond,
-                max_abs=max(whole.max_abs, part.max_abs),
-                max_rel=max(whole.max_rel, part.max_rel),
-                max_ulp=max(whole.max_ulp or 0, part.max_ulp or 0),
-                tolerance=max(whole.tolerance, part.tolerance),
-                random=part.random,
-            )
+            whole = whole.together(part)
         return whole
 
 

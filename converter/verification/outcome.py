@@ -42,6 +42,20 @@ class Output(NamedTuple):
         """Whether all elements are the same bits."""
         return self.agrees and not self.differing and not self.random
 
+    def together(self, other: Output) -> Output:
+        """Returns what is true of both, which agree: all elements, and the largest distances."""
+        known = None not in (self.max_ulp, other.max_ulp)
+        return self._replace(
+            elements=self.elements + other.elements,
+            differing=self.differing + other.differing,
+            beyond=self.beyond + other.beyond,
+            max_abs=max(self.max_abs, other.max_abs),
+            max_rel=max(self.max_rel, other.max_rel),
+            max_ulp=max(self.max_ulp or 0, other.max_ulp or 0) if known else None,
+            tolerance=max(self.tolerance, other.tolerance),
+            random=self.random or other.random,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Returns it as plain data, fit for JSON: an infinite distance is the text "inf"."""
         plain = self._asdict()
@@ -136,14 +150,5 @@ def _worst(several: Iterable[Output]) -> Output:
         if worst.agrees and not output.agrees:
             worst = output
         elif worst.agrees:
-            ulp = None if None in (worst.max_ulp, output.max_ulp) else max(worst.max_ulp or 0, output.max_ulp or 0)
-            worst = worst._replace(
-                elements=worst.elements + output.elements,
-                differing=worst.differing + output.differing,
-                beyond=worst.beyond + output.beyond,
-                max_abs=max(worst.max_abs, output.max_abs),
-                max_rel=max(worst.max_rel, output.max_rel),
-                max_ulp=ulp,
-                tolerance=max(worst.tolerance, output.tolerance),
-            )
+            worst = worst.together(output)
     return worst

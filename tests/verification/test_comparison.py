@@ -12,6 +12,7 @@ from texts import model
 
 from onnx_convert.verification.comparison import measure, only_last_bits
 from onnx_convert.verification.judging import Judge, random_outputs
+from onnx_convert.verification.outcome import Output
 
 NAN, INF = float("nan"), float("inf")
 ONE = "(float[2] x) => (float[2] y) { y = Relu (x) }"
@@ -114,6 +115,15 @@ def test_what_differs_besides_numbers(one: Any, other: Any, says: str) -> None:
     source = model(ONE, 13)
     found = Judge(source, source, "equivalent").output("y", one, other)
     assert not found.agrees and found.why.startswith(says)
+
+
+def test_outputs_add_up_and_what_is_not_known_of_one_is_not_known_of_both() -> None:
+    one = Output("y", agrees=True, elements=2, differing=1, max_abs=0.5, max_ulp=3)
+    other = Output("y", agrees=True, elements=3, max_abs=0.25, max_ulp=None, random=True)
+    both = one.together(other)
+    assert (both.elements, both.differing, both.max_abs, both.max_ulp, both.random) == (5, 1, 0.5, None, True)
+    assert both == other.together(one)
+    assert one.together(one).max_ulp == 3
 
 
 # ---- randomness

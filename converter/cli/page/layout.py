@@ -50,7 +50,7 @@ class Edge:
 
 @dataclass(slots=True)
 class Layout:
-    """What came of it: the boxes by layer, and how much room they take."""
+    """Boxes that have their places, by layer, and the room that they take, in pixels."""
 
     layers: list[list[Box]]
     width: float

@@ -20,7 +20,7 @@ _NUMBERS: Final = ("Nodes changed", "Seconds")
 
 
 class Row(NamedTuple):
-    """What the table says of a model; `link` leads to its page, "" if there is none."""
+    """The cells of one model; `link` leads to its page, "" if there is none."""
 
     name: str
     status: str
