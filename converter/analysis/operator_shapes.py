@@ -1,68 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Computes the shapes of outputs from the texts of the operators, for those of which onnx's inference says something
-else, or nothing. `corrections` tells which those are, at which versions, and why."""
+else, or nothing; those that only move, add, stretch or drop axes are in `axis_shapes`. `corrections` tells which those
+are, at which versions, and why."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
-from onnx_convert.analysis.evaluation import taken
-from onnx_convert.analysis.propagation import Size, Vector, dims_of
-from onnx_convert.model.attributes import given
+from onnx_convert.analysis.operator_call import Call, Dims, size_of, stretched, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from onnx import NodeProto, TypeProto
-
-Dims = list[Size] | None  # of a tensor, None if its rank is not known
-END = 2**31 - 1  # a bound that is meant to be the end of any axis
-
-
-class Call(NamedTuple):
-    """A node, the version of its operator, and what is known of the values that it uses."""
-
-    node: NodeProto
-    version: int
-    type_of: Callable[[str], TypeProto | None]
-    elements: Callable[[str], Vector | None]
-
-    @property
-    def given(self) -> dict[str, Any]:
-        """The attributes that the node has."""
-        return given(self.node)
-
-    @property
-    def outputs(self) -> int:
-        """The number of outputs, those left out included."""
-        return len(self.node.output)
-
-    def has(self, index: int) -> bool:
-        """Returns whether an input is given."""
-        return index < len(self.node.input) and bool(self.node.input[index])
-
-    def dims(self, index: int) -> Dims:
-        """Returns the dimensions of an input."""
-        return dims_of(self.type_of(self.node.input[index])) if self.has(index) else None
-
-    def vector(self, index: int) -> Vector | None:
-        """Returns what is known of the elements of an input."""
-        return self.elements(self.node.input[index]) if self.has(index) else None
-
-    def numbers(self, index: int) -> list[int] | None:
-        """Returns the elements of an input, if all are known."""
-        vector = self.vector(index)
-        return vector.numbers if vector is not None else None
-
-    def integers(self, name: str, index: int, since: int) -> list[int] | None:
-        """Returns integers that are an attribute up to a version and an input from it on, if they are known."""
-        return self.given.get(name) if self.version < since else self.numbers(index)
-
-
-def unknown(count: int) -> list[Size]:
-    """Returns as many unknown dimensions."""
-    return [None] * count
+    from onnx_convert.analysis.propagation import Size
 
 
 def pool(call: Call) -> list[Dims]:
@@ -179,16 +127,12 @@ def affine_grid(call: Call) -> list[Dims]:
     matrices."""
     theta, size = call.dims(0), call.vector(1)
     if size is not None and len(size.sizes) in (4, 5):
-        sizes = [_size(one) for one in size.sizes]
+        sizes = [size_of(one) for one in size.sizes]
         return [[sizes[0], *sizes[2:], len(sizes) - 2]]
     axes = theta[1] if theta is not None and len(theta) == 3 else None
     if axes not in (2, 3) or theta is None:
         return [None]
     return [[theta[0], *unknown(2 if axes == 2 else 3), axes]]
-
-
-def _size(one: Size) -> Size:
-    return None if isinstance(one, int) and one < 0 else one
 
 
 def einsum(call: Call) -> list[Dims]:
@@ -226,188 +170,12 @@ def einsum(call: Call) -> list[Dims]:
     return [[found.get(label) for label in wanted]]
 
 
-def stretched(a: Size, b: Size) -> Size:
-    """Returns the size that two have in common where a 1 is stretched."""
-    if a == 1:
-        return b
-    if b in (1, a):
-        return a
-    return a if isinstance(a, int) else b if isinstance(b, int) else None
-
-
-def slice_(call: Call) -> list[Dims]:
-    """Returns the shapes of Slice: the axes that are not named stay; of the others the size follows where all is
-    known."""
-    x = call.dims(0)
-    starts, ends = call.integers("starts", 1, 10), call.integers("ends", 2, 10)
-    if x is None:
-        return [None]  # there should be as many starts as axes where none are named, but runtimes take fewer
-    named = call.has(3) if call.version >= 10 else "axes" in call.given
-    axes = call.integers("axes", 3, 10) if named else [*range(len(starts) if starts is not None else len(x))]
-    if axes is None or any(not -len(x) <= axis < len(x) for axis in axes):
-        return [unknown(len(x))]
-    steps = call.numbers(4) if call.has(4) else [1] * len(axes)
-    y = [*x]
-    for index, axis in enumerate(axes):
-        bounds = (starts, ends, steps)
-        known = [bound[index] for bound in bounds if bound is not None and index < len(bound)]
-        y[axis] = _left(x[axis], *known) if len(known) == len(bounds) and known[2] else None
-    return [y]
-
-
-def _left(size: Size, start: int, end: int, step: int) -> Size:
-    """Returns what a slice leaves of an axis."""
-    if isinstance(size, int):
-        return len(taken(size, start, end, step))
-    return size if (start, step) == (0, 1) and end >= END else None
-
-
-def gather_nd(call: Call) -> list[Dims]:
-    """Returns the shapes of GatherND: a scalar, too, which onnx does not tell from what it does not know."""
-    data, indices = call.dims(0), call.dims(1)
-    if data is None or not indices or not isinstance(indices[-1], int):
-        return [None]
-    return [[*indices[:-1], *data[call.given.get("batch_dims", 0) + indices[-1] :]]]
-
-
-def reshape(call: Call) -> list[Dims]:
-    """Returns the shapes of Reshape: there are as many axes as the shape has elements."""
-    x = call.dims(0)
-    shape = call.given.get("shape") if call.version < 5 else call.vector(1)
-    if shape is None:
-        return [None]
-    wanted: Sequence[Size] = shape if isinstance(shape, list) else shape.sizes
-    copies = not call.given.get("allowzero", 0)
-    y: list[Size] = []
-    for axis, size in enumerate(wanted):
-        if size == 0 and copies:
-            y.append(x[axis] if x is not None and axis < len(x) else None)
-        else:
-            y.append(size)
-    # what is computed may turn out to be 0 or -1, but then the dimension is not the one that a symbol says
-    if -1 in y:
-        y[y.index(-1)] = _rest(x, [size for size in y if size != -1])
-    return [[_size(size) for size in y]]
-
-
-def _rest(x: Dims, others: Sequence[Size]) -> Size:
-    """Returns what is left for the one dimension that is not given."""
-    if x is None or None in x or None in others or 0 in x or 0 in others:
-        return None
-    symbols = [size for size in x if isinstance(size, str)]
-    for size in others:
-        if isinstance(size, str):
-            if size not in symbols:
-                return None
-            symbols.remove(size)
-    whole = math.prod(size for size in x if isinstance(size, int))
-    part = math.prod(size for size in others if isinstance(size, int))
-    if whole % part:
-        return None
-    if not symbols:
-        return whole // part
-    return symbols[0] if len(symbols) == 1 and whole == part else None
-
-
 def as_input(call: Call) -> list[Dims]:
     """Returns what an operator makes of each element by itself."""
     return [call.dims(0)]
 
 
-def transpose(call: Call) -> list[Dims]:
-    """Returns the shapes of Transpose: `perm` tells the rank, too."""
-    x, perm = call.dims(0), call.given.get("perm")
-    if perm is None:
-        return [x[::-1] if x is not None else None]
-    if x is None or sorted(perm) != [*range(len(x))]:
-        return [unknown(len(perm)) if x is None else None]
-    return [[x[axis] for axis in perm]]
-
-
-def constant_of_shape(call: Call) -> list[Dims]:
-    """Returns the shapes of ConstantOfShape: the dimensions are the elements."""
-    shape = call.vector(0)
-    return [[_size(one) for one in shape.sizes] if shape is not None and not shape.scalar else None]
-
-
-def expand(call: Call) -> list[Dims]:
-    """Returns the shapes of Expand: the sizes of the input and those asked for, where either is stretched."""
-    x, shape = call.dims(0), call.vector(1)
-    if x is None or shape is None:
-        return [None]
-    wanted = [_size(one) for one in shape.sizes]
-    rank = max(len(x), len(wanted))
-    pairs = zip(_leading(x, rank), _leading(wanted, rank), strict=True)
-    return [[stretched(a, b) for a, b in pairs]]
-
-
-def _leading(dims: Iterable[Size], rank: int) -> list[Size]:
-    dims = [*dims]
-    return [*[1] * (rank - len(dims)), *dims]
-
-
-def tile(call: Call) -> list[Dims]:
-    """Returns the shapes of Tile: each size times its count."""
-    x, counts = call.dims(0), call.vector(1)
-    if x is None:
-        return [unknown(len(counts.sizes)) if counts is not None else None]
-    if counts is None or len(counts.sizes) != len(x):
-        return [unknown(len(x))]
-    return [[_times(a, b) for a, b in zip(x, counts.sizes, strict=True)]]
-
-
-def _times(a: Size, b: Size) -> Size:
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    return a if b == 1 else b if a == 1 else None
-
-
-def unsqueeze(call: Call) -> list[Dims]:
-    """Returns the shapes of Unsqueeze: there are as many axes more as are named."""
-    x, axes = call.dims(0), _axes(call)
-    if x is None or axes is None:
-        return [None]
-    rank = len(x) + len(axes.sizes)
-    numbers = axes.numbers
-    if numbers is None or any(not -rank <= axis < rank for axis in numbers):
-        return [unknown(rank)]
-    new = {axis % rank for axis in numbers}
-    rest = iter(x)
-    return [[1 if axis in new else next(rest, None) for axis in range(rank)]]
-
-
-def squeeze(call: Call) -> list[Dims]:
-    """Returns the shapes of Squeeze: there are as many axes less as are named."""
-    x, axes = call.dims(0), _axes(call)
-    if x is None or axes is None or len(axes.sizes) > len(x):
-        return [None]
-    numbers = axes.numbers
-    if numbers is None or any(not -len(x) <= axis < len(x) for axis in numbers):
-        return [unknown(len(x) - len(axes.sizes))]
-    gone = {axis % len(x) for axis in numbers}
-    return [[size for axis, size in enumerate(x) if axis not in gone]]
-
-
-def _axes(call: Call) -> Vector | None:
-    """Returns the axes of Squeeze and Unsqueeze, an input from 13 on."""
-    if call.version >= 13:
-        return call.vector(1)
-    named = call.given.get("axes")
-    return Vector(tuple(named)) if named is not None else None
-
-
-def same_rank(call: Call) -> list[Dims]:
-    """Keeps the rank; the sizes may change."""
-    x = call.dims(0)
-    return [unknown(len(x)) if x is not None else None]
-
-
-def reduce(call: Call) -> list[Dims]:
-    """Returns the shape of a reduction: an axis of size 1 stays for each unless `keepdims` is 0."""
-    x = call.dims(0)
-    if x is None:
-        return [None]
-    if call.given.get("keepdims", 1):
-        return [unknown(len(x))]
-    axes = call.vector(1)
-    return [unknown(len(x) - len(axes.sizes)) if axes is not None and 0 < len(axes.sizes) <= len(x) else None]
+def window(call: Call) -> list[Dims]:
+    """Returns the shape of a window: as many elements as are asked for."""
+    size = call.numbers(0)
+    return [[size[0] if size else None]]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from onnx_convert.analysis.corrections import Entry
-    from onnx_convert.analysis.operator_shapes import Dims
+    from onnx_convert.analysis.operator_call import Dims
     from onnx_convert.analysis.partition import Found
 
 CUT: Final = "onnx_convert.cut"  # a domain and an operator that nobody knows
@@ -168,7 +168,8 @@ class _Desk:
         for node in nodes:
             domain = opsets.canonical_domain(node.domain)
             entry = corrections.entry_of(node.op_type, domain, imports.get(domain, 0))
-            if entry is not None and entry.wrong and entry.may_be_wrong(node):
+            suspect = entry is not None and (entry.wrong or (entry.fails and self.found is None))
+            if entry is not None and suspect and entry.may_be_wrong(node):
                 self.cut_values.update(node.output)
                 _blank(node)
             for _, _, inner in subgraphs(node):
@@ -177,9 +178,10 @@ class _Desk:
             _import_cut(function.opset_import)  # type: ignore[attr-defined]
 
     def cut_all(self) -> None:
-        """Cuts all nodes of which inference may say what is not so; what the model states of them is kept."""
+        """Cuts all nodes of which inference may say what is not so, or may fail; what the model states of them is
+        kept."""
         for site in self.sites:
-            if site.entry.wrong:
+            if site.entry.wrong or (site.entry.fails and site.entry.may_be_wrong(site.node)):
                 self._cut(site)
             if site.entry.elements:
                 dtype = next(attribute.i for attribute in site.node.attribute if attribute.name == "to")
@@ -238,8 +240,14 @@ class _Desk:
                 self._cut(site)
         elif entry.wrong and not site.cut:
             used = {size for name in node.input if name for size in dims_of(frame.type_of(name)) or ()}
-            for kind, true in zip(kinds, shapes, strict=True):
+            for index, (kind, true) in enumerate(zip(kinds, shapes, strict=True)):
                 dims = dims_of(kind)
+                dtype = corrections.dtype_of(node, index, frame.opset, frame.type_of)
+                if kind is not None and dtype and kind.tensor_type.elem_type not in (0, dtype):
+                    if dry:
+                        return True
+                    self._cut(site)
+                    break
                 own = {size for size in dims or () if isinstance(size, str) and size.startswith(MADE_UP)} - used
                 if kind is not None and corrections.claims_more(dims, true, own):
                     if dry:
@@ -256,8 +264,9 @@ class _Desk:
     def _tell(self, site: _Site, index: int, kind: TypeProto | None, true: Dims, *, dry: bool) -> bool:
         """States what is known of an output, unless that is no more than what was found; whether it does."""
         frame, name = site.frame, site.node.output[index]
-        dtype = kind.tensor_type.elem_type if kind is not None else 0
-        dtype = dtype or corrections.dtype_of(site.node, index, frame.opset, frame.type_of)
+        found = kind.tensor_type.elem_type if kind is not None else 0
+        bound = corrections.dtype_of(site.node, index, frame.opset, frame.type_of)
+        dtype = (bound or found) if site.cut else (found or bound)
         if not dtype or (kind is not None and not kind.HasField("tensor_type")):
             return False
         dims = dims_of(kind)
