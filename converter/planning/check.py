@@ -59,10 +59,35 @@ def blamed(source: SourceModel, error: Exception) -> Exception:
     if faults:
         said = f"node {node!r}: the model" if node else ""
         return InvalidModelError(f"{said} does not pass onnx's own check: {faults[0]}".strip(), where=source.name)
-    why = _falsely_stated(source)
+    why = _falsely_stated(source) or _why_not_valid_as_inferred(source)
     if not why and source.proto.functions:
         why = _why_not_valid(source)
     return InvalidModelError(why, where=source.name) if why else error
+
+
+def _why_not_valid_as_inferred(source: SourceModel) -> str:
+    """Returns what is wrong with a node of a source once the types of its inputs are known, "" if nothing is.
+
+    What is certain without inference are inputs and constants: so each value that a node makes is an input as well,
+    under another name, with the type that follows.
+    """
+    model = ModelProto.FromString(view.of_source(source).serialised())
+    _, settled = _settle(claims.without(model.SerializeToString()), None)
+    if settled is None:
+        return ""
+    made = {name for node in model.graph.node if node.op_type != "Constant" for name in node.output}
+    names = {}
+    for value in settled.graph.value_info:
+        if value.name in made:
+            names[value.name] = f"the value {value.name}"
+            model.graph.input.add(name=names[value.name], type=value.type)
+    for node in model.graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+    try:
+        validate(SourceModel(model, source.name))
+    except InvalidModelError as invalid:
+        return invalid.why
+    return ""
 
 
 def _why_not_valid(source: SourceModel) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from onnx_convert.validation.pairs import alike, ranks
+from onnx_convert.validation.pairs import alike, ranks, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,12 +26,8 @@ def _demanded(use: Use, index: int, wanted: Sequence[int | None], what: str) -> 
     if len(dims) != len(wanted) or any(
         a is not None and b is not None and a != b for a, b in zip(dims, wanted, strict=True)
     ):
-        return f"{what} has the shape {_shown(dims)}, not {_shown(wanted)}"
+        return f"{what} has the shape {shown(dims)}, not {shown(wanted)}"
     return ""
-
-
-def _shown(dims: Sequence[int | None]) -> str:
-    return f"[{', '.join('?' if size is None else str(size) for size in dims)}]"
 
 
 def recurrent(use: Use) -> str:
@@ -85,7 +81,7 @@ def transform(use: Use) -> str:
     """Returns what is wrong with the signal and the steps of STFT."""
     dims, step, length = use.dims(0), use.elements(1), use.elements(3)
     if dims is not None and (len(dims) != 3 or dims[-1] not in (1, 2, None)):
-        return f"the signal has the shape {_shown(dims)}, not [batch, length, 1] or [batch, length, 2]"
+        return f"the signal has the shape {shown(dims)}, not [batch, length, 1] or [batch, length, 2]"
     for what, numbers in (("frame_step", step), ("frame_length", length)):
         if numbers and numbers[0] < 1:
             return f"{what} is {numbers[0]}, and has to be at least 1"
@@ -191,7 +187,7 @@ def heads_of_mask(use: Use) -> str:
     for place in range(3, len(mask) + 1):
         size, wanted = mask[-place], q[-place]
         if size not in (None, 1) and wanted is not None and size != wanted:
-            return f"a mask of shape {_shown(mask)} for queries of shape {_shown(q)}"
+            return f"a mask of shape {shown(mask)} for queries of shape {shown(q)}"
     return ""
 
 
@@ -269,7 +265,7 @@ def product(use: Use) -> str:
         return ""
     wanted = (rows, columns)[2 - min(len(c), 2) :]
     if len(c) > 2 or any(n not in (None, 1) and m is not None and m != n for m, n in zip(wanted, c, strict=True)):
-        return f"C, of shape {_shown(c)}, does not go onto {_shown([rows, columns])}"
+        return f"C, of shape {shown(c)}, does not go onto {shown([rows, columns])}"
     return ""
 
 

@@ -57,7 +57,7 @@ def alike(first: int, second: int) -> Rule:
         if a is None or b is None:
             return ""
         if len(a) != len(b) or any(_differ(m, n) for m, n in zip(a, b, strict=True)):
-            return f"inputs {first} and {second} differ in shape: {_shown(a)} and {_shown(b)}"
+            return f"inputs {first} and {second} differ in shape: {shown(a)} and {shown(b)}"
         return ""
 
     return rule
@@ -84,8 +84,18 @@ def onto(first: int, *others: int) -> Rule:
                 continue
             pairs = zip(reversed(own), reversed(dims), strict=False)
             if any(size != 1 and _differ(size, wide) for size, wide in pairs) or len(own) > len(dims):
-                return f"input {index}, of shape {_shown(own)}, does not go onto {_shown(dims)}"
+                return f"input {index}, of shape {shown(own)}, does not go onto {shown(dims)}"
         return ""
+
+    return rule
+
+
+def single(index: int) -> Rule:
+    """Returns a rule that an input is one number; a list of one stands for it, as runtimes have always let it."""
+
+    def rule(use: Use) -> str:
+        dims = use.dims(index)
+        return "" if dims is None or tuple(dims) in ((), (1,), (None,)) else f"input {index} is not a single number"
 
     return rule
 
@@ -102,7 +112,7 @@ def scatter_nd(use: Use) -> str:
         return ""
     wanted = (*indices[:-1], *data[last:])
     if len(wanted) != len(updates) or any(_differ(a, b) for a, b in zip(wanted, updates, strict=True)):
-        return f"updates have the shape {_shown(updates)}, not {_shown(wanted)}"
+        return f"updates have the shape {shown(updates)}, not {shown(wanted)}"
     return ""
 
 
@@ -116,7 +126,7 @@ def affine_grid(use: Use) -> str:
     if theta is None or size is None:
         return ""
     if _differ(theta[1], size - 2) or _differ(theta[2], size - 1):
-        return f"theta has the shape {_shown(theta)} for {size - 2} axes"
+        return f"theta has the shape {shown(theta)} for {size - 2} axes"
     known = use.elements(1)
     return f"theta is for {theta[0]} images, size for {known[0]}" if known and _differ(theta[0], known[0]) else ""
 
@@ -129,7 +139,7 @@ def attention(use: Use) -> str:
             return f"{name} has rank {len(dims)}, not 3 or 4"
     known = [dims for dims in (q, k, v) if dims is not None]
     if len({len(dims) for dims in known}) > 1 or any(_differ(dims[0], known[0][0]) for dims in known):
-        return f"Q, K and V do not go together: {', '.join(map(_shown, known))}"
+        return f"Q, K and V do not go together: {', '.join(map(shown, known))}"
     if k is not None and v is not None and _differ(k[-2], v[-2]):
         return f"{k[-2]} keys and {v[-2]} values"
     if k is not None and q is not None and len(q) == 4 and _differ(k[-1], q[-1]):
@@ -150,10 +160,10 @@ def mask_of_attention(use: Use) -> str:
         return ""
     alone = len(use.inputs) <= 4  # no keys of the past come before
     if mask[-2] != 1 and _differ(mask[-2], q[-2]):
-        return f"a mask of shape {_shown(mask)} for {q[-2]} queries"
+        return f"a mask of shape {shown(mask)} for {q[-2]} queries"
     last, keys = mask[-1], k[-2]
     if alone and last is not None and keys is not None and last > keys:
-        return f"a mask of shape {_shown(mask)} for {keys} keys"
+        return f"a mask of shape {shown(mask)} for {keys} keys"
     return ""
 
 
@@ -169,7 +179,7 @@ def past(first: int, past_index: int, axis: int) -> Rule:
         if a is None or len(a) != 4:
             return ""
         if any(_differ(m, n) for place, (m, n) in enumerate(zip(a, b, strict=True)) if place != axis):
-            return f"inputs {first} and {past_index} do not go together: {_shown(a)} and {_shown(b)}"
+            return f"inputs {first} and {past_index} do not go together: {shown(a)} and {shown(b)}"
         return ""
 
     return rule
@@ -190,7 +200,7 @@ def losses(use: Use) -> str:
     if labels is not None and (
         len(labels) != len(wanted) or any(_differ(a, b) for a, b in zip(labels, wanted, strict=True))
     ):
-        return f"labels have the shape {_shown(labels)}, not {_shown(wanted)}"
+        return f"labels have the shape {shown(labels)}, not {shown(wanted)}"
     return ""
 
 
@@ -231,7 +241,7 @@ def rotary(use: Use) -> str:
             return f"input {index} has rank {len(cache)}, {'with' if rank == 2 else 'without'} positions"
     cosines, sines = use.dims(1), use.dims(2)
     if cosines is not None and sines is not None and any(map(_differ, cosines, sines)):
-        return f"inputs 1 and 2 differ in shape: {_shown(cosines)} and {_shown(sines)}"
+        return f"inputs 1 and 2 differ in shape: {shown(cosines)} and {shown(sines)}"
     width = use.given.get("rotary_embedding_dim") or _head_size(x, use.given.get("num_heads", 0))
     if width and cosines is not None and _differ(cosines[-1], width // 2):
         return f"input 1 is {cosines[-1]} wide, for {width} elements to rotate"
@@ -256,7 +266,8 @@ def statistics(use: Use) -> str:
     return channels(1, 2, 3, 4)(use) if use.given.get("spatial", 1) else ""
 
 
-def _shown(dims: Sequence[int | None]) -> str:
+def shown(dims: Sequence[int | None]) -> str:
+    """Returns a shape for people: [2, ?, 4]."""
     return f"[{', '.join('?' if size is None else str(size) for size in dims)}]"
 
 
@@ -265,6 +276,8 @@ _REDUCTIONS: Final = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax R
 BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     (f"{_REDUCTIONS} ReduceSum ReduceSumSquare", (ranks(1, 1),)),
     ("Reshape Expand", (ranks(1, 1),)),
+    ("HannWindow HammingWindow BlackmanWindow", (single(0),)),
+    ("OneHot", (single(1),)),
     ("Tile", (repeats,)),
     ("ConstantOfShape", (ranks(0, 1),)),
     ("Pad", (pads_list,)),

@@ -292,7 +292,9 @@ def _rank(index: int, *ranks: int) -> Callable[[Use], str]:
 
 
 def _depth(use: Use) -> str:
-    depth = use.elements(1)
+    values, depth = use.dims(2), use.elements(1)
+    if values is not None and tuple(values) not in ((2,), (None,)):
+        return "the values are not two, off and on"
     return f"depth is {depth[0]}" if depth and depth[0] < 0 else ""
 
 

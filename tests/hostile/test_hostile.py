@@ -257,3 +257,18 @@ def test_streams(tmp_path: Path, command: str) -> None:
 )
 def test_sample(kind: str) -> None:
     assert not [told for told in fuzz.run(kind, 1, [*range(40)]) if told.is_failure]
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset", "target", "says"),
+    [
+        (("(float[2,3,4] x, float[2,3,4,1099511627776] s) => (float[2,3,4] y)"
+          " { z = Relu(x) y = LayerNormalization<axis=0>(z, s) }"), 17, 10, "input 1, of shape"),
+        ("(float i, float[3] v) => (float[3] y) <int64 d = {3}> { y = OneHot(i, d, v) }", 11, 8, "off and on"),
+        ("(float i, float[2] v) => (float[3] y) <int64[2] d = {3,3}> { y = OneHot(i, d, v) }", 11, 8, "single number"),
+        ("(int64[9] n) => (float[A] y) { y = HannWindow(n) }", 17, 9, "input 0 is not a single number"),
+    ],
+)  # fmt: skip
+def test_what_only_inference_tells_is_no_bug_of_ours(graph: str, opset: int, target: int, says: str) -> None:
+    with pytest.raises(InvalidModelError, match=says):
+        onnx_convert.convert(text(graph, opset), to=target)
