@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 
-from onnx_convert.cli import printing, tables
+from onnx_convert.cli import printing, signals, tables
 from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import UsageError
 
@@ -45,8 +45,9 @@ def read_message(message: str, *, as_json: bool, debug: bool) -> int:
 def tell_operators(operator: str | None, *, as_json: bool, debug: bool) -> int:
     """Prints what is known of an operator, or of all of them if none is named; returns the exit code."""
     try:
-        from onnx_convert.cli import operator_tables
-        from onnx_convert.reference import operators
+        with signals.held_back():
+            from onnx_convert.cli import operator_tables
+            from onnx_convert.reference import operators
 
         told = operators.coverage() if operator is None else operators.explain(operator)
         if as_json:

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from onnx_convert.cli import github, printing, tables
+from onnx_convert.cli import github, printing, signals, tables
 from onnx_convert.errors import RefusedError
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ def run(asked: Settings) -> int:
         from onnx_convert.batch import processes
 
         processes.warm_up()  # first of all: it imports while we do
-    from onnx_convert.batch.run import convert_many
-    from onnx_convert.batch.workers import cluster
+    with signals.held_back():
+        from onnx_convert.batch.run import convert_many
+        from onnx_convert.batch.workers import cluster
     from onnx_convert.cli import many_report
 
     codes: Counter[str] = Counter()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from onnx_convert.cli import github, places, printing, report_file, tables, verification
+from onnx_convert.cli import github, places, printing, report_file, signals, tables, verification
 from onnx_convert.cli.page.data import report_data, with_texts
 from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InvalidModelError, RefusedError
@@ -24,7 +24,8 @@ def run(asked: Settings, imported: Callable[[], None]) -> int:
     """Does what was asked for with one model; returns the exit code. Calls `imported` once all imports that take time
     are done."""
     try:
-        import onnx_convert.api  # noqa: F401 - and with it all that is heavy
+        with signals.held_back():
+            import onnx_convert.api  # noqa: F401 - and with it all that is heavy
 
         imported()
         if asked.verify_against is not None:
