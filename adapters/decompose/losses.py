@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade
+from onnx_convert.adapters.lib.dtypes import largest, lowest
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -35,11 +36,9 @@ def lose_by_label(node: Node, op: Emitter) -> Value:
 
 
 def _loss(node: Node, op: Emitter, likelihoods: Value) -> Value:
-    dtype, labels, ignored = node.dtype(0), node.input(_LABELS), None
-    if node.has("ignore_index"):
-        kind = node.dtype(_LABELS)
-        ignored = op.Equal(labels, op.const(node.attr("ignore_index"), kind))
-        labels = op.Where(ignored, op.const(0, kind), labels)
+    dtype, labels, ignored = node.dtype(0), node.input(_LABELS), _ignored(node, op)
+    if ignored is not None:
+        labels = op.Where(ignored, op.const(0, node.dtype(_LABELS)), labels)
     column = op.Unsqueeze(labels, axes=[_CLASSES])
     loss = op.Neg(op.Squeeze(op.GatherElements(likelihoods, column, axis=_CLASSES), axes=[_CLASSES]))
     weights, table = None, node.optional_input(_WEIGHTS)
@@ -51,6 +50,14 @@ def _loss(node: Node, op: Emitter, likelihoods: Value) -> Value:
         weights = op.Cast(op.Not(ignored), to=dtype) if weights is None else op.Where(ignored, nothing, weights)
         loss = op.Where(ignored, nothing, loss)
     return _reduced(node, op, loss, weights)
+
+
+def _ignored(node: Node, op: Emitter) -> Value | None:
+    """Returns which labels are to be ignored; None if none is, as where their dtype has no such number."""
+    if not node.has("ignore_index"):
+        return None
+    number, kind = node.attr("ignore_index"), node.dtype(_LABELS)
+    return op.Equal(node.input(_LABELS), op.const(number, kind)) if lowest(kind) <= number <= largest(kind) else None
 
 
 def _reduced(node: Node, op: Emitter, loss: Value, weights: Value | None) -> Value:

@@ -36,6 +36,7 @@ ROWS: list[Row] = [
         ("weighed mean", "", {"weights": True}, {"t": LABELS}),
         ("of some", "ignore_index=-1", {}, STRAY),
         ("of some, weighed", "ignore_index=-1", {"weights": True}, STRAY),
+        ("of all that are int32", f"ignore_index={2**31}", {"dtype": "int32"}, {"t": LABELS}),
         ("of each but some", 'ignore_index=-1,reduction="none"', {"weights": True}, STRAY),
     )
 ] + [
