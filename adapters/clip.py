@@ -11,28 +11,28 @@ attributes, float32 whatever the data are, and an absent one is the limit of flo
 from __future__ import annotations
 
 import math
-import struct
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import (
     FLOAT,
-    FLOAT16,
     INT8,
     INT16,
     INT32,
     UINT8,
     UINT16,
+    as_float32,
+    float32_of,
     is_integer,
     largest,
     lowest,
+    number_like,
 )
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
 
 _HINT: Final = ("consumed_inputs",)
-_TO_INFINITY: Final = 65520.0  # from here on, the nearest float16 is infinity
 _NARROW: Final = (INT8, UINT8, INT16, UINT16)  # many runtimes do not compare these
 
 
@@ -89,36 +89,9 @@ def bounds_to_attributes(node: Node, op: Emitter) -> Value:
     x, inputs = node.input(0), (node.optional_input(1), node.optional_input(2))
     dtype = next((value.dtype for value in (x, *inputs) if value is not None and value.dtype), None) or node.dtype(0)
     pairs = list(zip(inputs, (lowest(dtype), largest(dtype)), strict=True))
-    low, high = (_float32_of(limit) if value is None else float32_of(value) for value, limit in pairs)
+    low, high = (as_float32(limit) if value is None else float32_of(value) for value, limit in pairs)
     if low is not None and high is not None:
         low = min(low, high)  # bounds the wrong way round give the upper one; runtimes refuse them as attributes
         return op.same(x, min=None if low == lowest(FLOAT) else low, max=None if high == largest(FLOAT) else high)
     bounds = [value or op.const(limit, dtype) for value, limit in pairs]
     return op.at(8).Min(op.at(8).Max(x, bounds[0]), bounds[1])
-
-
-# ---- scalars, for other adapters too
-
-
-def number_like(op: Emitter, number: float, x: Value) -> Value:
-    """Returns a float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
-    if x.dtype is None:
-        return op.at(15).CastLike(op.const(number, FLOAT), x)
-    if x.dtype == FLOAT16 and abs(number) >= _TO_INFINITY:
-        number = math.copysign(math.inf, number)
-    return op.const(number, x.dtype)
-
-
-def float32_of(value: Value) -> float | None:
-    """Returns the element of a constant scalar, if float32 holds it."""
-    known = value.constant
-    return None if known is None or known.size != 1 else _float32_of(float(known.item()))
-
-
-def _float32_of(number: float) -> float | None:
-    """Returns a number that float32 holds, None instead of another one."""
-    try:
-        (rounded,) = struct.unpack("f", struct.pack("f", number))
-    except OverflowError:
-        return None
-    return number if rounded == number or math.isnan(number) else None

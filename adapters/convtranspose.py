@@ -7,14 +7,13 @@ on. Runtimes have always followed 11, so that is what the node means; stated as 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
+from onnx_convert.adapters.lib.windows import SAME
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
-
-_SAME: Final = ("SAME_UPPER", "SAME_LOWER")
 
 
 @upgrade("ConvTranspose", at=11)
@@ -30,7 +29,7 @@ def state_odd_pads(node: Node, op: Emitter) -> Value:
 def _pads(node: Node) -> list[int] | None:
     """Returns the pads as of 11, None if they are stated or depend on sizes that are not known."""
     mode, wanted = node.attr("auto_pad"), node.attr("output_shape")
-    if mode not in _SAME and not wanted:
+    if mode not in SAME and not wanted:
         return None
     if not wanted and any(node.attr("output_padding") or ()):
         return None  # text, inference and runtimes disagree on the size: it stays as it is

@@ -14,8 +14,17 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import downgrade, upgrade
-from onnx_convert.adapters.clip import float32_of, number_like
-from onnx_convert.adapters.lib.dtypes import BOOL, COMPLEX64, COMPLEX128, FIRST_FLOATS, INT64, STRING, cast
+from onnx_convert.adapters.lib.dtypes import (
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    FIRST_FLOATS,
+    INT64,
+    STRING,
+    cast,
+    float32_of,
+    number_like,
+)
 from onnx_convert.adapters.lib.numbers import Number, Numbers
 from onnx_convert.adapters.lib.shapes import END, collapse, non_negative, restore
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapter import Refuse, dtype_name, dtype_number
@@ -37,6 +39,7 @@ _LARGEST_FLOATS: Final = {
     FLOAT: 3.4028234663852886e38,
     DOUBLE: 1.7976931348623157e308,
 }
+_TO_INFINITY: Final = 65520.0  # from here on, the nearest float16 is infinity
 
 
 def is_integer(dtype: int) -> bool:
@@ -81,3 +84,30 @@ def cast(op: Emitter, x: Value, to: int) -> Value:
 def working_dtype(*dtypes: int) -> int:
     """Returns the dtype to compute in: double if one of these is, else float, which float16 and bfloat16 become."""
     return DOUBLE if DOUBLE in dtypes else FLOAT
+
+
+# ---- scalars
+
+
+def number_like(op: Emitter, number: float, x: Value) -> Value:
+    """Returns a float32 number as a scalar of a value's dtype, in float16 perhaps an infinity."""
+    if x.dtype is None:
+        return op.at(15).CastLike(op.const(number, FLOAT), x)
+    if x.dtype == FLOAT16 and abs(number) >= _TO_INFINITY:
+        number = math.copysign(math.inf, number)
+    return op.const(number, x.dtype)
+
+
+def float32_of(value: Value) -> float | None:
+    """Returns the element of a constant scalar, if float32 holds it."""
+    known = value.constant
+    return None if known is None or known.size != 1 else as_float32(float(known.item()))
+
+
+def as_float32(number: float) -> float | None:
+    """Returns a number that float32 holds, None instead of another one."""
+    try:
+        (rounded,) = struct.unpack("f", struct.pack("f", number))
+    except OverflowError:
+        return None
+    return number if rounded == number or math.isnan(number) else None
