@@ -7,13 +7,19 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
 from exhaust import domains
 from exhaust.choices import Choices, Outside, Tree, again, shrink
-from exhaust.judging import CONVERTED, FAILED, Crossing, made, verdict
+from exhaust.judging import CONVERTED, FAILED, Crossing, Verdict, made, stated, verdict
+from exhaust.making import Made
+from exhaust.pasting import row, row_of
 from exhaust.run import Explorer, Walk, crossings, load, save, table
 
 import onnx_convert.adapters  # noqa: F401 (fills the registry)
+from boundaries import Row, rewrites
+from boundaries.runner import check
 from onnx_convert.rewrite import registry
 
 ROOT = Path(__file__).parents[2]
@@ -154,10 +160,14 @@ def test_a_wrong_adapter_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
     crossing = Crossing("Celu", "", 12, "down")
     picked, _ = simplest(crossing, [])
+    row = of_text(row_of(crossing, picked))
     assert verdict(crossing, picked).outcome == CONVERTED
+    check(row, "plain")
     monkeypatch.setitem(registry._decisions, key, right._replace(function=wrong))
     registry.first_crossing.cache_clear()
     found = verdict(crossing, picked)
+    with pytest.raises(AssertionError, match="elements differ"):
+        check(row, "plain")
     monkeypatch.undo()
     registry.first_crossing.cache_clear()
     assert (found.outcome, found.kind) == (FAILED, "numbers")
@@ -166,6 +176,86 @@ def test_a_wrong_adapter_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def simplest(crossing: Crossing, picked: list[int]) -> tuple[list[int], int]:
     (_, target), choices = again(picked, lambda choices: made(crossing, choices))
     return choices.picked, target
+
+
+# ---- rows
+
+PRINTED = r"""
+# in the variant 'dims', which --thorough runs
+# and back
+# constants: x2
+rewrites(
+    "a \"name\"",
+    13,
+    9,
+    "(double[1,2] x0, int32[2,0] x1, complex128[1] x2) => (int64[2] x0y) { "
+    "x0y = Shape (x0) "
+    "x1y = Shape (x1) "
+    "x2y = Shape (x2) "
+    "}",
+    feeds={
+        "x0": [[np.nan, -np.inf]],
+        "x1": np.zeros((2, 0)),
+        "x2": [complex(1.0, -2.0)],
+    },
+),
+"""
+
+
+def of_text(text: str) -> Row:
+    """Returns the row that a printed one is, as if it stood in a list."""
+    (row,) = eval(f"[\n{text}\n]", {"rewrites": rewrites, "np": np})
+    assert isinstance(row, Row)
+    return row
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_printed_row_is_the_case(part: int) -> None:
+    rows = 0
+    for crossing in EVERY[part::PARTS]:
+        explorer = Explorer(crossing, seed=11)
+        picked = explorer.next()
+        assert picked is not None
+        text = row_of(crossing, picked)
+        if not text:
+            continue
+        (case, target), _ = again(picked, lambda choices, crossing=crossing: made(crossing, choices))
+        source = stated(case)
+        assert not isinstance(source, Verdict)
+        row = of_text(text)
+        rows += 1
+        assert (row.source, row.target, row.options) == (case.opset, target, case.options)
+        for node in (*source[0].graph.node, *row.model.graph.node):
+            node.name = node.domain = ""
+        if "# constants:" not in text:
+            nodes = zip(row.model.graph.node, source[0].graph.node, strict=True)  # elements may be raw in one of them
+            assert all(onnx.printer.to_text(node) == onnx.printer.to_text(other) for node, other in nodes)
+            assert {value.name: value.type for value in row.model.graph.input} == {
+                value.name: value.type for value in source[0].graph.input
+            }
+            assert row.model.graph.output[0].type == source[0].graph.output[0].type
+        assert {tensor.name for tensor in row.model.graph.initializer} <= case.constants
+        for name, value in case.free.items():
+            assert row.inputs[name].dtype == value.dtype and row.inputs[name].shape == value.shape
+            assert repr(row.inputs[name].tolist()) == repr(value.tolist())
+    assert rows > 20
+
+
+def test_a_row_says_what_lists_and_texts_cannot() -> None:
+    feeds = {"x0": np.array([[np.nan, -np.inf]]), "x1": np.zeros((2, 0), np.int32), "x2": np.array([1 - 2j])}
+    kinds = {"x0": 11, "x1": 6, "x2": onnx.TensorProto.COMPLEX128}
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Shape", [name], [f"{name}y"]) for name in feeds],
+        "g",
+        [onnx.helper.make_tensor_value_info(name, kinds[name], feeds[name].shape) for name in ("x0", "x1")],
+        [onnx.helper.make_tensor_value_info("x0y", 7, [2])],
+        [onnx.numpy_helper.from_array(feeds["x2"], "x2")],
+    )
+    case = Made(13, "", list(graph.node), feeds, {"x2"}, ["x0y"], disguise="dims", returns=True)
+    assert row('a "name"', case, 9, onnx.helper.make_model(graph)) == PRINTED.strip()
+
+
+# ---- how far a walk is
 
 
 def test_a_walk_is_kept_and_goes_on(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def judged(crossing: Crossing, picked: Sequence[int]) -> Verdict:
 def source_alone(crossing: Crossing, picked: Sequence[int]) -> None:
     """Runs the source, for seeing whether that alone is deadly."""
     case, _ = again(picked, lambda choices: made(crossing, choices))[0]
-    _stated(case)
+    stated(case)
 
 
 def verdict(crossing: Crossing, picked: Sequence[int]) -> Verdict:
@@ -125,10 +125,10 @@ def verdict(crossing: Crossing, picked: Sequence[int]) -> Verdict:
         case, target = again(picked, lambda choices: made(crossing, choices))[0]
     except Outside:
         return Verdict(INVALID, "picks")
-    stated = _stated(case)
-    if isinstance(stated, Verdict):
-        return stated
-    model, expected = stated
+    source = stated(case)
+    if isinstance(source, Verdict):
+        return source
+    model, expected = source
     lowest = min(case.opset, target) if not case.domain else 13
     try:
         variant = VARIANTS[case.disguise](Variant(model, case.free, lowest)) or Variant(model, case.free, lowest)
@@ -154,7 +154,7 @@ def stated_model(case: Made, target: int) -> ModelProto | None:
         return None
 
 
-def _stated(case: Made) -> Verdict | tuple[ModelProto, _Run]:
+def stated(case: Made) -> Verdict | tuple[ModelProto, _Run]:
     """Returns the model with the types of its outputs, and its results; or why it is no case."""
     bare = case.model({})
     try:

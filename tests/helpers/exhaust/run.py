@@ -2,7 +2,7 @@
 """Tries all adapters over their domains: `python tests/helpers/exhaust/run.py --budget 600 --seed 1`.
 
 Crossings take turns, so a small budget tries a little of each. What fails is made as simple as its domain allows and
-printed as a model in ONNX's text form.
+printed as a row of `tests/adapters`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if __name__ == "__main__":  # a script's own folder is on the path, its parent i
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import onnx
-import onnx.printer
 from fuzz.trials import released
 
 import onnx_convert.adapters  # noqa: F401 (fills the registry)
 from exhaust.choices import Choices, Outside, Tree, again, shrink
 from exhaust.domains import DOMAINS
 from exhaust.judging import FAILED, OUTCOMES, Crossing, Verdict, judged, made
+from exhaust.pasting import pasted
 from onnx_convert.rewrite import registry
 
 BATCH = 4  # cases of a crossing, before it is the next one's turn
@@ -145,15 +145,14 @@ def smallest(crossing: Crossing, picked: list[int], kind: str) -> list[int]:
 
 
 def shown(crossing: Crossing, picked: list[int]) -> str:
-    """Returns a case as text: what was picked, the model, the inputs, and what became of it."""
+    """Returns a case as text: what was picked, what became of it, and the row of it."""
     (case, target), choices = again(picked, lambda choices: made(crossing, choices))
     verdict = judged(crossing, picked)
     lines = [f"---- {crossing}: {case.opset} -> {target} {picked}", ", ".join(choices.named) or "the simplest case",
              f"{verdict.outcome} {verdict.kind}: {verdict.why[:700]}"]  # fmt: skip
     if verdict.disputed:
         lines.append(f"disputed {verdict.disputed}")
-    lines.append(onnx.printer.to_text(case.model({}).graph))
-    lines += [f"{name} = {value.dtype} {value.tolist()}" for name, value in case.feeds.items()]
+    lines.append(pasted(crossing, picked))
     return "\n".join(lines)
 
 
