@@ -21,6 +21,7 @@ import numpy
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import is_integer, lowest
 from onnx_convert.adapters.lib.indices import WRITTEN
+from onnx_convert.adapters.lib.numbers import Number, Numbers
 from onnx_convert.adapters.lib.shapes import END, count_in_row, part, reshape
 from onnx_convert.adapters.lib.shapes import product as product_of
 from onnx_convert.adapters.lib.windows import Windows, pad_spatial
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
 
-    Array = numpy.ndarray[Any, Any]
 
 _ORDER: Final = "the sum over a window may be taken in another order"
 
@@ -211,30 +211,44 @@ def _indices(node: Node, op: Emitter, w: Windows) -> Value:
     ArgMax takes the first of equal elements. It is in the pads only if no element of the window is above their value,
     and then it is the very first: the first one that is in the input takes its place.
     """
-    sizes = [size for size in node.shape(0)[2:] if isinstance(size, int)]
-    if len(sizes) < len(w.kernel):
-        node.refuse("the indices depend on sizes that are not known", "give the model's inputs shapes", unknown=True)
-    weights = [prod(sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in w.axes]
+    numbers, sizes = w.numbers, [w.size(axis) for axis in w.axes]
+    weights = [_product(numbers, sizes[:i] if node.attr("storage_order") else sizes[i + 1 :]) for i in w.axes]
     elements = list(product(*(range(length) for length in w.kernel)))
     padded = w.padded(w.reach, _nothing(w.x)).x
     taps = (_tap(op, padded, w, dict(enumerate(element))) for element in elements)
     chosen = op.ArgMax(op.Concat(*(op.at(12).Unsqueeze(tap, axes=[0]) for tap in taps), axis=0), axis=0, keepdims=0)
-    index = op.Gather(op.const(numpy.multiply(elements, w.dilations) @ weights), chosen, axis=0)
-    origins = [numpy.arange(w.count(i).number) * w.strides[i] - w.begin[i].number for i in w.axes]
+    steps = [numbers.of(column) * weight for column, weight in zip(_columns(elements, w), weights, strict=True)]
+    index = op.Gather(reduce(Number.__add__, steps).value, chosen, axis=0)
+    origins = [(0 - w.begin[i]).range(w.count(i), w.strides[i]) for i in w.axes]
     for place in _on_a_grid(w, origins, weights):
-        index = op.at(7).Add(index, op.const(place))
-    skipped = [numpy.maximum(first, first % d) - first for first, d in zip(origins, w.dilations, strict=True)]
-    if any(count.any() for count in skipped):
+        index = op.at(7).Add(index, place.value)
+    skipped = [
+        (first.at_least(first % step if step > 1 else 0) - first).whole()
+        for first, step in zip(origins, w.dilations, strict=True)
+    ]
+    if any(count.known is None or count.known.any() for count in skipped):
         is_first = op.Gather(op.const([1] + [0] * (len(elements) - 1)), chosen, axis=0)
         for place in _on_a_grid(w, skipped, weights):
-            index = op.at(7).Add(index, op.at(7).Mul(is_first, op.const(place)))
-    return op.at(7).Add(index, _images(op, w.x, prod(sizes)))
+            index = op.at(7).Add(index, op.at(7).Mul(is_first, place.value))
+    return op.at(7).Add(index, _images(op, w, _product(numbers, sizes)))
 
 
-def _on_a_grid(w: Windows, lines: Sequence[Array], weights: Sequence[int]) -> Sequence[Array]:
+def _product(numbers: Numbers, sizes: Sequence[Number]) -> Number:
+    return reduce(Number.__mul__, sizes, numbers.of(1))
+
+
+def _columns(elements: Sequence[tuple[int, ...]], w: Windows) -> Sequence[list[int]]:
+    """Returns how far each element of a window is from its origin, for each axis."""
+    return [[element[i] * w.dilations[i] for element in elements] for i in w.axes]
+
+
+def _on_a_grid(w: Windows, lines: Sequence[Number], weights: Sequence[Number]) -> Sequence[Number]:
     """Returns places along each axis such that they are summed up at each window; few windows are summed up here."""
-    places = [(line * weights[i]).reshape(_along(w, i)) for i, line in enumerate(lines)]
-    return [reduce(numpy.add, places)] if prod(map(len, lines)) <= WRITTEN else places
+    places = [(line * weights[i]).along(i, len(w.kernel)) for i, line in enumerate(lines)]
+    known = [place.known for place in places if place.known is not None]
+    if len(known) == len(places) and prod(array.size for array in known) <= WRITTEN:
+        return [reduce(Number.__add__, places)]
+    return [place for place in places if place.known is None or place.known.any()]
 
 
 def _along(w: Windows, axis: int) -> list[int]:
@@ -242,14 +256,14 @@ def _along(w: Windows, axis: int) -> list[int]:
     return [-1, *[1] * (len(w.kernel) - 1 - axis)]
 
 
-def _images(op: Emitter, x: Value, size: int) -> Value:
+def _images(op: Emitter, w: Windows, size: Number) -> Value:
     """Writes the flat index of the first element of each channel: [batch, channels, 1, 1, ...]."""
-    batch, channels, *spatial = x.shape or ()
-    ones = [1 for _ in spatial]
-    if isinstance(batch, int) and isinstance(channels, int):
-        return op.const((numpy.arange(batch * channels) * size).reshape(batch, channels, *ones))
-    outer = part(op, op.Shape(x), 0, 2)
-    starts = op.at(7).Mul(count_in_row(op, product_of(op, outer)), op.const([size]))
+    batch, channels = (w.x.shape or (None, None))[:2]
+    ones = [1 for _ in w.axes]
+    if isinstance(batch, int) and isinstance(channels, int) and size.number is not None:
+        return op.const((numpy.arange(batch * channels) * size.number).reshape(batch, channels, *ones))
+    outer = part(op, w.numbers.shape(w.x), 0, 2)
+    starts = op.at(7).Mul(count_in_row(op, product_of(op, outer)), size.value)
     return reshape(op, starts, op.Concat(outer, op.const(ones), axis=0))
 
 

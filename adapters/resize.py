@@ -13,6 +13,7 @@ shrinks, and coordinates are asymmetric.
 
 from __future__ import annotations
 
+from copy import copy
 from fractions import Fraction
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
@@ -23,10 +24,10 @@ from onnx_convert.adapter import Value, downgrade, upgrade
 from onnx_convert.adapters.lib.dtypes import FLOAT
 from onnx_convert.adapters.lib.interpolation import SIMPLE, Axis, Method, resample
 from onnx_convert.adapters.lib.numbers import Number, Numbers
-from onnx_convert.adapters.lib.shapes import known_size, part
+from onnx_convert.adapters.lib.shapes import collapse, known_size, part, product, ranked, reshape, restore
 
 if TYPE_CHECKING:
-    from onnx_convert.adapter import Emitter, Node
+    from onnx_convert.adapter import Emitter, Node, Shape
 
 _ROI, _SCALES, _SIZES = range(1, 4)
 _COORDINATES: Final = "coordinate_transformation_mode"
@@ -48,6 +49,7 @@ class Request:
 
     def __init__(self, node: Node) -> None:
         self.node, self.x = node, node.input(0)
+        self.named: list[int] = node.attr("axes") or []
         since_11 = node.operator == "Resize" and node.opset >= 11
         self.sizes = _given(node, _SIZES) if since_11 else None
         self.scales: Value | list[float] | None = None
@@ -71,7 +73,9 @@ class Request:
     @property
     def rank(self) -> int:
         """The rank, which the number of scales or sizes tells too if they are for all axes."""
-        if self.x.rank is not None or self.node.attr("axes"):
+        if self.x.rank is not None:
+            return self.x.rank
+        if self.named:
             return self.node.rank(0)
         if isinstance(self.scales, list):
             return len(self.scales)
@@ -81,8 +85,7 @@ class Request:
     @property
     def axes(self) -> list[int]:
         """The axes that the node names."""
-        named: list[int] = self.node.attr("axes") or list(range(self.rank))
-        return named
+        return self.named or list(range(self.rank))
 
     @property
     def lengths(self) -> list[int | None]:
@@ -130,15 +133,15 @@ class Request:
 
     def changes(self, numbers: Numbers) -> list[Axis]:
         """Returns every named axis that may change, with what is known of its sizes."""
-        reals, rank, node = numbers.to(FLOAT), self.rank, self.node
-        axes = [node.axis(axis, rank) for axis in self.axes]
+        reals, rank, node = numbers.to(FLOAT), self.x.rank, self.node
+        axes = self.axes if rank is None else [node.axis(axis, rank) for axis in self.axes]
         roi = reals.of(node.input(_ROI)) if self.method.crops else None
         uniform = self._uniform_scale(reals, axes) if self.policy != "stretch" else None
-        found = []
+        found, after = [], self._shape_after()
         for place, axis in enumerate(axes):
             if roi is None and uniform is None and self._stays(axis, place):
                 continue
-            length, known = reals.size(self.x, axis), known_size(node.output(), axis)
+            length, known = reals.size(self.x, axis), after[axis] if after is not None else None
             if uniform is not None:
                 scale = uniform
                 count = numbers.of((uniform * length + 0.5).floor())
@@ -148,7 +151,7 @@ class Request:
             else:
                 scale = reals.of(self.scales or [])[place]
                 count = numbers.of((length * scale).floor())
-            count = count if known is None else numbers.of(known)
+            count = numbers.of(known) if isinstance(known, int) else count
             start, end = (reals.of(0), reals.of(1)) if roi is None else (roi[place], roi[place + len(axes)])
             found.append(Axis(axis, length, count, scale, start, end))
         return found
@@ -158,8 +161,12 @@ class Request:
         if self.sizes is None:
             scales = self.known_scales
             return scales is not None and scales[place] == 1
-        before, after = ((value.shape or (None,) * self.rank)[axis] for value in (self.x, self.node.output()))
-        return after is not None and after == before
+        before, after = self.x.shape, self._shape_after()
+        return before is not None and after is not None and before[axis] == after[axis] is not None
+
+    def _shape_after(self) -> Shape | None:
+        """Returns what is known of the shape that comes out, if the input has its own."""
+        return self.node.output().shape if self.x.name == self.node.input(0).name else None
 
     def _uniform_scale(self, reals: Numbers, axes: list[int]) -> Number:
         """Returns the one scale that keeps the aspect ratio."""
@@ -169,8 +176,26 @@ class Request:
         return reduce(limit, ratios)
 
     def written_out(self, op: Emitter) -> Value:
-        """Writes the same with the operators of `interpolation`."""
-        return resample(self.node, op, self.changes(Numbers(op)), self.rank, self.method)
+        """Writes the same with the operators of `interpolation`. Of an unknown rank, all axes before the named ones or
+        behind them are made one."""
+        axes, x = self.named, self.x
+        if x.rank is not None or not axes or min(axes) < 0 <= max(axes):
+            return resample(self.node, op, x, self.changes(Numbers(op)), self.rank, self.method)
+        if max(axes) < 0:
+            tail = -min(axes)
+            flat, before = collapse(op, x, tail)
+            return restore(op, self._written_out_over(ranked(op, flat, tail + 1), op, tail + 1), before)
+        shape, depth = op.Shape(x), max(axes) + 1
+        rest = part(op, shape, depth)
+        flat = reshape(op, x, op.at(4).Concat(part(op, shape, 0, depth), product(op, rest), axis=0))
+        y = self._written_out_over(ranked(op, flat, depth + 1), op, 0)
+        return reshape(op, y, op.at(4).Concat(part(op, op.Shape(y), 0, depth), rest, axis=0))
+
+    def _written_out_over(self, x: Value, op: Emitter, further: int) -> Value:
+        """Writes the same of the input in another shape, whose named axes are so many places further."""
+        other = copy(self)
+        other.x, other.named = x, [axis + further for axis in self.named]
+        return other.written_out(op)
 
 
 def _given(node: Node, index: int) -> Value | None:

@@ -8,12 +8,14 @@ negative, and there are integers.
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
-from onnx_convert.adapters.lib.dtypes import INT64, UINT64, cast, is_integer, is_unsigned, largest
-from onnx_convert.adapters.lib.shapes import known_size
+from onnx_convert.adapters.lib.bodies import tensor_type
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, UINT64, cast, is_integer, is_unsigned, largest
+from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, ranked, reshape, size_at
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Outcome, Value
@@ -27,8 +29,9 @@ def number_to_input(node: Node, op: Emitter) -> Value:
 
 @downgrade("TopK", at=10)
 def number_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
-    """A constant number becomes the attribute; with another one all are put in order, and the first of them taken.
-    None at all, which the attribute must not be, is an empty slice."""
+    """A constant number becomes the attribute. With another one all are put in order, and the first of them taken, or a
+    Loop takes one by one where nobody knows how many there are. None at all, which the attribute must not be, is an
+    empty slice."""
     x, number, axis = node.input(0), node.input(1), node.attr("axis")
     known, length = number.constant, known_size(x, axis)
     if length == 0 or (known is not None and known.item() == 0):
@@ -36,15 +39,39 @@ def number_to_attribute(node: Node, op: Emitter) -> Value | tuple[Value, ...]:
         return nothing, op.Cast(nothing, to=INT64)
     if known is not None:
         return op.same(x, k=int(known.item()))
-    if not isinstance(length, int):
-        node.refuse(
-            "input K is computed at run time, and the length of the axis is not known",
-            "make K a constant, or give the axis a size",
-            unknown=True,
-        )
+    if length is None:
+        return _one_by_one(node, op)
     everything = op.sames(x, k=length)
     start, along = op.const([0]), op.const([axis])
     return tuple(op.at(11).Slice(value, start, number, along) for value in everything)
+
+
+def _one_by_one(node: Node, op: Emitter) -> tuple[Value, Value]:
+    """Returns a Loop that finds the largest element that is left, the first of equal ones, so often as is asked for."""
+    x, axis, dtype = node.input(0), node.attr("axis"), node.dtype(0)
+    shape = op.Shape(x)
+    axis = axis if x.rank is None else axis % x.rank
+    before = part(op, shape, 0, axis) if axis else op.const([], INT64)
+    after = part(op, shape, axis + 1) if axis != -1 else op.const([], INT64)
+    number, length = op.at(5).Reshape(node.input(1), op.const([1])), size_at(op, shape, axis)
+    outer, inner = (product(op, sizes) for sizes in (before, after))
+    flat = ranked(op, reshape(op, x, op.at(4).Concat(outer, length, inner, axis=0)), 3)
+    row = op.at(10).Unsqueeze(count_up(op, length), axes=[0, 2])
+    nothing = op.at(7).Less(flat, flat)
+
+    def step(within: Emitter, _: Value, going: Value, taken: Value) -> tuple[Value, ...]:
+        left = within.Where(taken, within.const(-inf, dtype), flat)
+        smaller = within.Less(left, within.ReduceMax(left, axes=[1], keepdims=1))
+        place = within.ArgMax(within.Cast(within.Not(within.Or(smaller, taken)), to=FLOAT), axis=1, keepdims=1)
+        return going, within.Or(taken, within.Equal(row, place)), place
+
+    body = op.graph("largest", [INT64, BOOL, tensor_type(BOOL, None, None, None)], step)
+    count = op.at(10).Squeeze(number, axes=[0])
+    _, places = op.node("Loop", count, op.const(True, BOOL), nothing, body=body, outputs=2)
+    indices = op.Transpose(op.at(10).Squeeze(places, axes=[2]), perm=[1, 0, 2])
+    sizes = op.at(4).Concat(before, number, after, axis=0)
+    values = op.at(11).GatherElements(flat, indices, axis=1)
+    return reshape(op, values, sizes), reshape(op, indices, sizes)
 
 
 @downgrade("TopK", at=11)

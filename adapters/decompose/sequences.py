@@ -192,15 +192,17 @@ def _pieces(node: Node, x: Value, split: Value | None = None) -> list[Element] |
     """Returns the pieces of SplitToSequence, which are slices."""
     axis, known = node.attr("axis"), None if split is None else split.constant
     size = known_size(x, axis)
-    if size is None or (split is not None and known is None):
+    if (split is not None and known is None) or (axis < 0 and x.rank is None):
         return None
     if known is not None and known.ndim:
         sizes = [int(length) for length in known]
+    elif size is None:
+        return None
     else:
         length = 1 if known is None else int(known.item())
         sizes = [min(length, size - start) for start in range(0, size, length)]
     squeeze = split is None and not node.attr("keepdims")
-    axis %= x.rank or 1
+    axis = axis if x.rank is None else axis % x.rank
     return [
         _slice(x, axis, end - length, end, squeeze=squeeze)
         for length, end in zip(sizes, accumulate(sizes), strict=True)

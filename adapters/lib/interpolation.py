@@ -80,9 +80,8 @@ class Method:
         return self.coordinates == "tf_crop_and_resize"
 
 
-def resample(node: Node, op: Emitter, axes: Sequence[Axis], rank: int, method: Method) -> Value:
-    """Writes the node's input, of that rank, resized along the given axes."""
-    x = node.input(0)
+def resample(node: Node, op: Emitter, x: Value, axes: Sequence[Axis], rank: int, method: Method) -> Value:
+    """Writes the node's input, given in that rank, resized along these axes."""
     if method.mode != "nearest":
         if node.dtype(0) not in FLOATS:
             node.refuse("interpolated integers are rounded as the runtime likes", "Cast to float around the node")

@@ -57,6 +57,11 @@ def reshape(op: Emitter, x: Value, shape: Value) -> Value:
     return op.at(14).Reshape(x, shape, allowzero=1)
 
 
+def ranked(op: Emitter, x: Value, rank: int) -> Value:
+    """Returns a value whose rank is known to inference: a Reshape that copies so many sizes, where it is not yet."""
+    return x if x.rank is not None else op.at(5).Reshape(x, op.const([0] * rank))
+
+
 def ones_like(op: Emitter, vector: Value) -> Value:
     """Writes as many ones as an int64 vector has elements."""
     length = vector.shape[0] if vector.shape else None

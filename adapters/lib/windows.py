@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.adapters.lib.dtypes import number_like
 from onnx_convert.adapters.lib.numbers import Number, Numbers
-from onnx_convert.adapters.lib.shapes import known_size
+from onnx_convert.adapters.lib.shapes import known_size, ranked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +118,8 @@ def pad_spatial(op: Emitter, x: Value, begin: Sequence[Number], end: Sequence[Nu
     """Writes a Pad of the axes behind batch and channels; nothing where all pads are known to be 0."""
     known = [pad.number for pad in (*begin, *end)]
     if None in known:
-        return op.at(11).Pad(x, begin[0].numbers.vector([0, 0, *begin, 0, 0, *end]), number_like(op, value, x))
+        x, pads = ranked(op, x, 2 + len(begin)), begin[0].numbers.vector([0, 0, *begin, 0, 0, *end])
+        return op.at(11).Pad(x, pads, number_like(op, value, x))
     if not any(known):
         return x
     return op.at(10).Pad(x, pads=[0, 0, *known[: len(begin)], 0, 0, *known[len(begin) :]], value=float(value))

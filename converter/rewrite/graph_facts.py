@@ -102,6 +102,14 @@ class GraphFacts(WrittenValues):
         self.elements[name] = found
         return found
 
+    def constant(self, name: str) -> Array | None:
+        """Returns the elements of a value that is the same at every run. A value keeps them, whatever makes it now."""
+        asked = name in self.elements
+        found = super().constant(name)
+        if found is None and not asked and name in self.written and isinstance(self._sources.get(name), NodeProto):
+            found = self._known_constant(name)
+        return found
+
     def _known_foldable(self, name: str) -> Array | None:
         tensor = self._spelled_out(name)
         if tensor is not None and tensors.elements(tensor) > folding.FOLDED_ELEMENTS:

@@ -113,7 +113,6 @@ def indices(attributes: str, x: str, y: str) -> str:
     return f"(float[{x}] x) => (float[{y}] y, int64[{y}] i) {{ y, i = {M}<{attributes}>(x) }}"
 
 
-SIZES = {"dims": "sizes", "ranks": "shape"}
 # Windows that begin in the pads at the end: inference below 22 would count them.
 SKIPPED = [
     ("kernel_shape=[3],strides=[3],pads=[1,1]", "1,2,7", "1,2,3"),
@@ -142,7 +141,7 @@ INDEX: list[Row] = [
         pool(M, 'kernel_shape=[3,2],dilations=[2,1],auto_pad="VALID"', "1,1,7,6", "1,1,3,5"),
     ),
     *(
-        rewrites(f"{M} with indices {number}", source, 7, indices(attributes, x, y), may_refuse=SIZES)
+        rewrites(f"{M} with indices {number}", source, 7, indices(attributes, x, y))
         for source in (8, 22)
         for number, (attributes, x, y) in enumerate(
             [
@@ -152,6 +151,24 @@ INDEX: list[Row] = [
             ]
         )
     ),
+    *(
+        rewrites(f"{M} with indices of {attributes}", 12, 9, indices(f"{attributes},dilations=[2,1]", x, y))
+        for attributes, x, y in (
+            ("kernel_shape=[2,2],strides=[2,2],storage_order=1,ceil_mode=1", "2,1,6,5", "2,1,3,3"),
+            ("kernel_shape=[3,2],strides=[2,3],pads=[2,1,1,0]", "1,2,5,4", "1,2,2,2"),
+            ('kernel_shape=[2,1],auto_pad="VALID"', "0,1,5,4", "0,1,3,4"),
+        )
+    ),
+    *(
+        rewrites(
+            f"{M} with indices of {x}, {mode}",
+            10,
+            8,
+            indices(f'kernel_shape=[3,2],strides=[2,2],auto_pad="{mode}",ceil_mode=1,storage_order=1', x, y),
+        )
+        for mode in ("SAME_UPPER", "SAME_LOWER")
+        for x, y in (("1,2,5,4", "1,2,3,2"), ("2,1,4,5", "2,1,2,3"))
+    ),
     rewrites(
         f"{M} with indices and ceil",
         10,
@@ -159,13 +176,12 @@ INDEX: list[Row] = [
         indices("kernel_shape=[3],strides=[2],ceil_mode=1", "2,3,6", "2,3,3"),
         into=[M],
     ),
-    rewrites(f"{M} with indices and gaps", 12, 9, indices(*GAPS[3]), may_refuse=SIZES),
+    rewrites(f"{M} with indices and gaps", 12, 9, indices(*GAPS[3])),
     rewrites(
         f"{M} with indices and gaps of an unknown batch",
         12,
         9,
         indices("kernel_shape=[3],strides=[2],dilations=[2]", "N,C,9", "N,C,3"),
-        may_refuse=SIZES,
     ),
     *(
         rewrites(
@@ -185,7 +201,6 @@ INDEX: list[Row] = [
             target,
             indices(attributes, x, y).replace("float", dtype),
             feeds={"x": np.full([int(size) for size in x.split(",")], {"int8": -128}.get(dtype, 0))},
-            may_refuse=SIZES,
             options={"types": "cast"},
         )
         for dtype in ("int8", "uint8")

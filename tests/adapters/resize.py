@@ -219,7 +219,6 @@ EMPTY: list[Row] = [
 ]
 
 AXES = "axes=[2,3]"
-RANK = {"ranks": "rank"}
 TO_17: list[Row] = [
     rewrites(f"{R} axes", 18, 17, resize(AXES, "1,2,8,3", "2,0.5"), into=[R]),
     rewrites(f"{R} negative axes", 18, 17, resize("axes=[-1,-2]", "1,2,8,3", "0.5,2"), into=[R]),
@@ -254,7 +253,6 @@ TO_17: list[Row] = [
         17,
         resize('mode="linear",antialias=1', "1,2,8,12", "1,1,2,2"),
         into=[R],
-        may_refuse=RANK,
     ),
     *(
         rewrites(
@@ -262,7 +260,6 @@ TO_17: list[Row] = [
             18,
             17,
             resize(f'mode="{mode}",antialias=1,{more}', y, s),
-            may_refuse=RANK,
         )
         for mode in ("linear", "cubic")
         for more in ("exclude_outside=0", *(["exclude_outside=1"] if mode == "cubic" else []))
@@ -274,7 +271,6 @@ TO_17: list[Row] = [
             18,
             17,
             resize(f'mode="{mode}",axes=[2,3],keep_aspect_ratio_policy="{policy}"', y, sizes=sizes),
-            may_refuse=RANK,
         )
         for mode in ("nearest", "linear")
         for policy, sizes, y in [
@@ -282,6 +278,34 @@ TO_17: list[Row] = [
             ("not_smaller", "7,5", "1,2,7,11"),
             ("not_larger", "8,18", "1,2,8,12"),
         ]
+    ),
+    *(  # at an unknown rank, what is before the named axes or behind them becomes one
+        rewrites(
+            f"{R} {policy} of {axes}",
+            18,
+            target,
+            resize(f'axes=[{axes}],keep_aspect_ratio_policy="{policy}"', y, sizes=sizes, x=x),
+        )
+        for target in (17, 10)
+        for policy, axes, sizes, x, y in (
+            ("not_larger", "3,1", "7,5", "1,3,2,4", "1,5,2,7"),
+            ("not_larger", "1,0", "3,7", "3,2,4", "5,3,4"),
+            ("not_smaller", "0", "1", "3", "1"),
+        )
+    ),
+    *(
+        rewrites(
+            f"{R} {mode} filter of {axes} by {scales} of {x}",
+            18,
+            target,
+            resize(f'mode="{mode}",antialias=1,axes=[{axes}]', y, scales, x=x),
+        )
+        for target in (17, 10)
+        for mode, axes, scales, x, y in (
+            ("linear", "-2,-1", "0.5,0.4", "1,2,6,5", "1,2,3,2"),
+            ("cubic", "-2,-1", "0.5,1.5", "1,1,6,4", "1,1,3,6"),
+            ("linear", "-1", "0.4", "2,5", "2,2"),
+        )
     ),
     *(
         rewrites(
@@ -299,7 +323,6 @@ TO_17: list[Row] = [
         17,
         at_run_time('axes=[2,3],keep_aspect_ratio_policy="not_larger"', kind="int64"),
         feeds={"v": [7, 5]},
-        may_refuse=RANK,
     ),
 ]
 

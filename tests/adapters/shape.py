@@ -21,7 +21,39 @@ SHAPE: list[Row] = [
     keeps("Shape", 15, 14, "(float[2,3] x) => (int64[2] y) { y = Shape(x) }"),
 ]
 
+# What a part of a shape is known to be stays known behind the rewrite of Shape, also where other sizes are not.
+LOST = {"dims": "", "ranks": "", "function": "", "computed": ""}
+PARTS: list[Row] = [
+    rewrites(
+        "ConstantOfShape of a known part",
+        15,
+        5,
+        "(float[2,N] x) => (int64[2] y) { s = Shape<end=1>(x) y = ConstantOfShape<value=int64[1] {5}>(s) }",
+        dims={"N": 0},
+        may_refuse=LOST,
+    ),
+    rewrites(
+        "Reshape to a known part",
+        15,
+        1,
+        "(float[N,2,3] x, float[6] z) => (float[2,3] y) { s = Shape<start=-2>(x) y = Reshape(z, s) }",
+        into=["Reshape"],
+        dims={"N": 0},
+        may_refuse=LOST,
+    ),
+    rewrites(
+        "SplitToSequence by a known part",
+        17,
+        9,
+        "(float[N,1,2] x, float[3,M] z) => (float[2,M] y) <int64 p = {-1}>"
+        " { s = Shape<start=1>(x) t = SplitToSequence(z, s) y = SequenceAt(t, p) }",
+        into=["Slice"],
+        dims={"N": 3, "M": 0},
+        may_refuse=LOST,
+    ),
+]
 
-ROWS = SHAPE
+
+ROWS = SHAPE + PARTS
 
 test_rows = each_of(ROWS)

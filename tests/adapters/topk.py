@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from boundaries import Row, each_of, keeps, refuses, rewrites
 from onnx_convert.spec import opsets
 
@@ -29,6 +31,7 @@ def _then(graph: str) -> str:
 
 
 TIES = {"x": [[3, 1, 3, 2, 1, 1], [0, -5, 2, -5, 0, 2]]}
+LEFT = np.resize(np.array([np.inf, 0, -np.inf, 3, -np.inf, np.inf, -1e38, 3, -0.0, 2, 1], dtype=np.float32), (2, 3, 6))
 EXTREMES = {"x": [[-(2**31), 2**31 - 1, 0, -1, -(2**31), 5]]}
 
 TOPK: list[Row] = [
@@ -42,7 +45,6 @@ TOPK: list[Row] = [
         9,
         topk("2,6", "2,?", "", "?"),
         feeds={**TIES, "k": [2]},
-        may_refuse={"dims": "length", "ranks": "length"},
     ),
     rewrites(
         "TopK at run time of the first axis",
@@ -50,7 +52,20 @@ TOPK: list[Row] = [
         9,
         topk("6,2", "?,2", "axis=0", "?"),
         feeds={"k": [0]},
-        may_refuse={"dims": "length", "ranks": "length"},
+    ),
+    *(
+        rewrites(
+            f"TopK of {k} of {x} at run time, axis {axis}",
+            10,
+            target,
+            topk("A,B,C", "?,?,?", f"axis={axis}", "?"),
+            feeds={"x": LEFT[: size[0], : size[1], : size[2]], "k": [k]},
+            dims=dict(zip("ABC", size, strict=True)),
+        )
+        for target in (9, 8)
+        for axis, x in ((-1, "2,3,6"), (0, "2,3,6"), (1, "2,3,6"), (1, "0,3,6"), (1, "2,0,6"))
+        for size in [[int(length) for length in x.split(",")]]
+        for k in sorted({0, min(1, size[axis]), size[axis]})
     ),
     keeps("TopK", 10, 11, topk("2,6", "2,3", "", "3"), feeds=TIES),
     rewrites("TopK largest", 11, 10, topk("2,6", "2,3", "largest=1,sorted=1", "3"), into=["TopK"], feeds=TIES),
