@@ -47,6 +47,10 @@ def _lacks(name: str) -> Callable[[NodeProto], bool]:
     return lambda node: all(attribute.name != name for attribute in node.attribute)
 
 
+def _gives(name: str) -> Callable[[NodeProto], bool]:
+    return lambda node: any(attribute.name == name for attribute in node.attribute)
+
+
 def _has(name: str, value: int) -> Callable[[NodeProto], bool]:
     return lambda node: any(attribute.name == name and attribute.i == value for attribute in node.attribute)
 
@@ -119,6 +123,8 @@ _SILENT: Final = {
     "OneHot": Entry(ALWAYS, axis_shapes.one_hot, fails=True),
     # fails where nothing is asked for
     "TopK": Entry((1,), axis_shapes.top_k, may_be_wrong=_has("k", 0), fails=True),
+    # fails where `output_shape` has the batch and the channels too
+    "ConvTranspose": Entry((1,), operator_shapes.conv_transpose, may_be_wrong=_gives("output_shape"), fails=True),
     **dict.fromkeys(_WINDOWS, Entry(ALWAYS, operator_shapes.window, fails=True)),
     "Resize": Entry(ALWAYS, axis_shapes.same_rank),
     "Upsample": Entry(ALWAYS, axis_shapes.same_rank),

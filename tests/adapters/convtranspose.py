@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ConvTranspose: where the padding of SAME goes (11)."""
+"""ConvTranspose: where the padding of SAME goes, and that output_shape has no batch and no channels (11)."""
 
 from __future__ import annotations
 
+import numpy as np
+import onnx.parser
+import pytest
+
+import onnx_convert
 from boundaries import Row, each_of, keeps, rewrites
+from oracle import run
 
 # ---- ConvTranspose
 
@@ -37,3 +43,23 @@ CONV: list[Row] = [
 ROWS = CONV
 
 test_rows = each_of(ROWS)
+
+
+@pytest.mark.parametrize("size", ["10,8", "9,7"])  # of which the pads on both sides are equal, and are not
+@pytest.mark.parametrize("target", [7, 9, 11, 22])
+def test_a_shape_of_batch_and_channels_too(size: str, target: int) -> None:
+    """As onnx's own models had it once. No evaluator of today takes it: it computes what its last two sizes do."""
+
+    def source(shape: str) -> onnx.ModelProto:
+        graph = transposed(f"output_shape=[{shape}],strides=[3,2]", f"1,2,{size}", "1,1,3,3", "1,2,3,3")
+        return onnx.parser.parse_model(f'<ir_version: 4, opset_import: ["": 8]> g {graph}')
+
+    conversion = onnx_convert.convert(source(f"1,2,{size}"), to=target)
+    if target < 11:
+        assert conversion.model.graph.node == source(f"1,2,{size}").graph.node
+        return
+    assert not conversion.report.warnings
+    x, w = (np.arange(n, dtype=np.float32).reshape(shape) for n, shape in ((9, (1, 1, 3, 3)), (18, (1, 2, 3, 3))))
+    spatial, result = (run(model, {"x": x, "w": w})[0] for model in (source(size), conversion.model))
+    assert result.shape == spatial.shape == (1, 2, *map(int, size.split(",")))
+    assert (result == spatial).all()

@@ -131,6 +131,11 @@ VALID = [  # by their texts; onnx's inference fails on them
     ("(float[A,3] x) => (float[] y) <int64[2] p = {1,2}, int32[1] a = {-1}> { y = Pad(x, p, , a) }", 18, ["A", 6]),
     ("(int64 i, float[2] v) => (float[] y) <int64 d = {3}> { y = OneHot(i, d, v) }", 9, [3]),
     ("(float[2] v) => (float[] y) <int64[2] i = {-1,1}, int64 d = {3}> { y = OneHot <axis=0> (i, d, v) }", 9, [3, 2]),
+    (
+        "(float[A,1,3] x, float[1,2,3] w) => (float[] y) { y = ConvTranspose<output_shape=[1,2,8],strides=[3]>(x, w) }",
+        8,
+        ["A", 2, 8],
+    ),
     ("(float[A,3] x) => (float[] y, int64[] i) { y, i = TopK <k=0> (x) }", 9, ["A", 0]),
     ("(float[A,3] x) => (float[] y, int64[] i) { y, i = TopK <k=0, axis=0> (x) }", 1, [0, 3]),
     ("(int64 unused) => (double[] y) <int64 n = {0}> { y = HannWindow <output_datatype=11> (n) }", 17, [0]),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, helper
@@ -13,7 +14,7 @@ from texts import model
 
 import onnx_convert
 from onnx_convert import InvalidModelError
-from oracle import opset_of
+from oracle import opset_of, run
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,16 @@ def convert(source: ModelProto, target: int) -> ModelProto:
     """Returns the model at the target."""
     result: ModelProto = onnx_convert.convert(source, to=target, types="cast").model
     return result
+
+
+@pytest.mark.parametrize("target", [1, 5, 7, 9, 13, 17])
+def test_constants_of_whole_numbers_are_of_every_opset(target: int) -> None:
+    """Reshape takes its shape as an input from 5 on, Constant gives whole numbers by its text from 9 on: what exporters
+    wrote between is no wrong stamp."""
+    source = model("(float[4,3] x) => (float[2,6] y) { s = Constant<value = int64[2] {2,-1}>() y = Reshape(x, s) }", 6)
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    (y,) = run(convert(source, target), {"x": x})
+    assert (y == x.reshape(2, 6)).all()
 
 
 SQUEEZE = "(float[2,1] x) => (float[2] y) { y = Squeeze <axes=[1]> (x) }"
