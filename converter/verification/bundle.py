@@ -40,21 +40,21 @@ def write(
     folder: str | os.PathLike[str], found: Found, told: FirstDifference, source: Subject, result: Subject
 ) -> None:
     """Writes the models, the inputs, what both computed, and a page that says what is what."""
-    inputs = {name: value for name, value in found.known.items() if _is_tensor(value)}
+    inputs = {name: value for name, value in found.known.items() if is_tensor(value)}
     files = {
-        "source.onnx": _model(source, found.source, inputs, found.value).SerializeToString(),
-        "result.onnx": _model(result, found.result, inputs, found.value).SerializeToString(),
+        "source.onnx": around(source, found.source, inputs, found.value).SerializeToString(),
+        "result.onnx": around(result, found.result, inputs, found.value).SerializeToString(),
         "README.md": _page(told).encode(),
     }
     for number, (name, value) in enumerate(inputs.items()):
         files[f"{_SET}/input_{number}.pb"] = _tensor(name, value)
-    if _is_tensor(found.expected) and _is_tensor(found.got):
+    if is_tensor(found.expected) and is_tensor(found.got):
         files[f"{_SET}/output_0.pb"] = _tensor(found.value, found.expected)
         files["output_of_result.pb"] = _tensor(found.value, found.got)
     test_data.write(Path(folder), files)
 
 
-def _model(subject: Subject, nodes: Sequence[NodeProto], inputs: Mapping[str, Any], value: str) -> ModelProto:
+def around(subject: Subject, nodes: Sequence[NodeProto], inputs: Mapping[str, Any], value: str) -> ModelProto:
     """Returns some nodes of a model as a model of their own, with the constants that they use."""
     source = subject.proto
     model = ModelProto(ir_version=source.ir_version, opset_import=source.opset_import, functions=source.functions)
@@ -105,7 +105,8 @@ def _number(array: numpy.ndarray[Any, Any]) -> int:
     return int(onnx.helper.np_dtype_to_tensor_dtype(array.dtype))
 
 
-def _is_tensor(value: Any) -> bool:
+def is_tensor(value: Any) -> bool:
+    """Returns whether a value is a tensor."""
     return isinstance(value, numpy.ndarray | numpy.generic)
 
 

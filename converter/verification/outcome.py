@@ -90,6 +90,18 @@ class FirstDifference(NamedTuple):
     folder: str = ""
 
 
+class Within(NamedTuple):
+    """What was compared besides outputs: `nodes` of the source are the same messages in the result, and `rewritten` are
+    not; `weights` have the same bytes, `bytes` in all; `values` that rewritten nodes make were compared as outputs
+    are."""
+
+    nodes: int = 0
+    rewritten: int = 0
+    weights: int = 0
+    bytes: int = 0
+    values: int = 0
+
+
 @dataclass
 class Verification:
     """Whether source and result compute the same: on which inputs, on what, and how far apart they are.
@@ -109,6 +121,7 @@ class Verification:
     runs: list[Run] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)  # inputs on which the source does not run, and why
     notes: list[str] = field(default_factory=list)
+    within: Within = field(default_factory=Within)  # what was compared besides outputs
     first: FirstDifference | None = None
     kept: str = ""  # where a result lies that differs
     seconds: float = 0.0
@@ -138,6 +151,7 @@ class Verification:
             for run in self.runs
         ]
         plain["outputs"] = [output.to_dict() for output in self.outputs]
+        plain["within"] = self.within._asdict()
         plain["first"] = {**self.first._asdict(), "became": [*self.first.became]} if self.first is not None else None
         plain["same"] = self.same
         plain["identical"] = self.identical

@@ -23,6 +23,7 @@ from onnx_convert.verification.comparison import only_last_bits
 from onnx_convert.verification.evaluators import MISSING, ONNXRUNTIME, REFERENCE, LacksError, RunError, installed
 from onnx_convert.verification.first_difference import first_difference, identified
 from onnx_convert.verification.inputs import CannotError, Maker
+from onnx_convert.verification.inspection import Inspection
 from onnx_convert.verification.judging import Judge
 from onnx_convert.verification.outcome import DIFFERENT, SAME, UNVERIFIED, Run, Verification
 from onnx_convert.verification.subjects import EVALUATORS, Subject
@@ -108,7 +109,7 @@ def verify(
     if bundle is not None:
         check_place(bundle)
     found = Verification(source.name, result.name, promised=report.form if report is not None else "")
-    outcome = Session(source, result, prepared, found)
+    outcome = Session(source, result, prepared, found, report)
     outcome.compare()
     if outcome.failing is not None:
         locate(outcome, report, bundle)
@@ -121,7 +122,10 @@ def verify(
 class Session:
     """One verification on its way."""
 
-    def __init__(self, source: Subject, result: Subject, prepared: Prepared, found: Verification) -> None:
+    def __init__(
+        self, source: Subject, result: Subject, prepared: Prepared, found: Verification, report: Report | None
+    ) -> None:
+        self._report = report
         self.source = source
         self.result = result
         self._prepared = prepared
@@ -130,21 +134,31 @@ class Session:
         self._excused: dict[str, str] = {}  # runs that differ and do not count, and where they first do
         self._evaluators: Sequence[str] = EVALUATORS
         self._why = ""  # onnxruntime does not run the result
-        self.failing: tuple[Feeds, str] | None = None  # the first inputs on which an output differs, and that
+        self.failing: tuple[Feeds, str] | None = None  # the first inputs on which a value differs, and that
 
     def compare(self) -> None:
-        """Fills in what was found."""
+        """Fills in what was found: first whether the outputs agree, then what no output shows."""
+        runs = self._outputs()
+        if self.found.verdict == DIFFERENT:
+            return
+        inside = Inspection(self.source, self.result, self.found, self._report)
+        if not inside.breaks_a_promise() and runs is not None and self.found.verdict == SAME:
+            sets = {run.inputs: runs.feeds[run.inputs] for run in self.found.runs if run.inputs not in EDGES}
+            self.failing = inside.differing_value(sets)
+
+    def _outputs(self) -> _Runs | None:
+        """Compares the outputs, and says what there is to say of that; returns what the source computed."""
         found = self.found
         if not installed():
             found.notes.append(f"{MISSING}: {REFERENCE} computes both, which is slow")
         if why := _unlike_signatures(self.source, self.result):
             found.verdict, found.reason = DIFFERENT, why
-            return
+            return None
         try:
             runs = self._run_source()
         except (CannotError, LacksError) as error:
             found.verdict, found.reason = UNVERIFIED, str(error)
-            return
+            return None
         found.skipped = runs.skipped
         found.shapes = {name: value.shape for name, value in _first(runs.feeds).items() if hasattr(value, "shape")}
         found.source_evaluator = runs.program[0]
@@ -152,13 +166,14 @@ class Session:
             results = self._run_result(self._evaluators, runs)
         except LacksError as error:
             found.verdict, found.reason = UNVERIFIED, f"the result runs nowhere: {error}"
-            return
+            return None
         self.judge.strict &= found.source_evaluator == found.result_evaluator
         self._judge(runs, results)
         if self.judge.strict and found.verdict == DIFFERENT and self._is_a_matter_of_kernels():
             self.judge.strict = False
             self._judge(runs, results)
         self._remark()
+        return runs
 
     def _judge(self, runs: _Runs, results: Mapping[str, list[Any] | str]) -> None:
         """Compares what source and result computed."""

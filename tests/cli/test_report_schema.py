@@ -20,7 +20,7 @@ from onnx_convert import report
 from onnx_convert.batch.job import STATUSES
 from onnx_convert.cli import main
 from onnx_convert.cli.page.data import SCHEMA
-from onnx_convert.verification.outcome import FirstDifference, Output, Run, Verification
+from onnx_convert.verification.outcome import FirstDifference, Output, Run, Verification, Within
 
 TEXT = resources.files("onnx_convert").joinpath("report.schema.json").read_text(encoding="utf-8")
 LAYOUT = json.loads(TEXT)
@@ -93,6 +93,7 @@ def test_it_is_a_schema_whose_every_field_is_told() -> None:
         ("output", {*Output("y", agrees=True).to_dict()}),
         ("run", {*Run._fields, "agrees"}),
         ("first_difference", {*FirstDifference._fields}),
+        ("within", {*Within._fields}),
     ],
 )
 def test_the_fields_are_those_of_the_code(part: str, names: set[str]) -> None:

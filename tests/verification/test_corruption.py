@@ -2,17 +2,16 @@
 """Results that are spoiled on purpose, in a weight, an attribute, an axis or the order of inputs: verification notices.
 
 Each network is converted, and the result is spoiled in one place at a time; what does not load or has other shapes
-counts as well. One in a hundred may slip through: where a spoilt weight meets nothing but zeros.
+counts as well. One in a hundred may slip through.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import onnx
 import pytest
-from onnx import AttributeProto, ModelProto, numpy_helper
+from onnx import ModelProto, numpy_helper
+from spoiling import spoilt
 from texts import model
 
 import onnx_convert
@@ -75,68 +74,6 @@ def network(name: str) -> tuple[ModelProto, int]:
     return source, target
 
 
-def spoilt(result: ModelProto) -> Iterator[tuple[str, ModelProto]]:
-    """Yields what was spoiled, and the model."""
-    random = np.random.default_rng(0)
-    for index, tensor in enumerate(result.graph.initializer):
-        array = numpy_helper.to_array(tensor)
-        for place in random.permutation(array.size)[:4]:
-            other = array.copy()
-            other.flat[place] += np.asarray(1 if (array == np.round(array)).all() else 0.5, array.dtype)
-            copy = copied(result)
-            copy.graph.initializer[index].CopyFrom(numpy_helper.from_array(other, tensor.name))
-            yield f"weight {tensor.name}[{place}]", copy
-    for index, node in enumerate(result.graph.node):
-        for number, attribute in enumerate(node.attribute):
-            for what, change in changes(attribute):
-                copy = copied(result)
-                copy.graph.node[index].attribute[number].CopyFrom(change)
-                yield f"{node.op_type} {attribute.name} {what}", copy
-        if len(node.input) > 1 and node.op_type in ("MatMul", "Sub", "Div", "Gather", "Concat"):
-            copy = copied(result)
-            copy.graph.node[index].input[0], copy.graph.node[index].input[1] = node.input[1], node.input[0]
-            if node.input[0] != node.input[1]:
-                yield f"{node.op_type} inputs", copy
-
-
-TRUTHS = ("keepdims", "transB", "linear_before_reset")  # of which any other number says the same
-
-
-def changes(attribute: AttributeProto) -> Iterator[tuple[str, AttributeProto]]:
-    whole = [1 - attribute.i] if attribute.name in TRUTHS else [attribute.i - 1, attribute.i + 1]
-    for field, values in (("i", whole), ("f", [attribute.f * 1.5])):
-        if attribute.type == {"i": AttributeProto.INT, "f": AttributeProto.FLOAT}[field]:
-            for value in values:
-                other = AttributeProto()
-                other.CopyFrom(attribute)
-                setattr(other, field, value)
-                yield f"= {value}", other
-    if attribute.type == AttributeProto.INTS:
-        for place in range(len(attribute.ints)):
-            other = AttributeProto()
-            other.CopyFrom(attribute)
-            other.ints[place] += 1
-            yield f"[{place}] + 1", other
-        if len(set(attribute.ints)) > 1:
-            other = AttributeProto()
-            other.CopyFrom(attribute)
-            other.ints[:] = list(attribute.ints)[::-1]
-            if list(other.ints) != list(attribute.ints):
-                yield "reversed", other
-    if attribute.type == AttributeProto.TENSOR and len(attribute.t.dims) <= 1:
-        array = numpy_helper.to_array(attribute.t)
-        other = AttributeProto()
-        other.CopyFrom(attribute)
-        other.t.CopyFrom(numpy_helper.from_array(np.asarray(array + np.asarray(1, array.dtype))))
-        yield "+ 1", other
-
-
-def copied(source: ModelProto) -> ModelProto:
-    copy = ModelProto()
-    copy.CopyFrom(source)
-    return copy
-
-
 def caught(source: ModelProto, result: ModelProto, report: onnx_convert.Report) -> bool:
     try:
         return not onnx_convert.verify(source, result, report=report).same
@@ -167,3 +104,59 @@ def test_what_is_spoiled_is_caught() -> None:
                 missed.append(f"{name}: {what}")
     assert count >= 100
     assert len(missed) <= count // 100, f"{len(missed)} of {count}: {missed}"
+
+
+CLOSED = """(float[4] x) => (float[4] y) <float[4] w = {%s}, float b = {-900000}>
+    { m = Mul (x, w)  s = Add (m, b)  r = Relu (s)  y = Softmax <axis = %s> (r) }"""
+
+
+@pytest.mark.parametrize("reported", [True, False])
+def test_a_weight_that_no_output_shows(reported: bool) -> None:
+    """Behind a Relu that is closed whatever is put in."""
+    source, spoiled = model(CLOSED % ("1,1,1,1", "0"), 13), model(CLOSED % ("1,1,1,2", "0"), 12)
+    report = onnx_convert.plan(source, to=12) if reported else None
+    assert onnx_convert.verify(source, model(CLOSED % ("1,1,1,1", "0"), 12), report=report).same
+    found = onnx_convert.verify(source, spoiled, report=report)
+    assert found.verdict == "different"
+    assert found.reason == (
+        "initializer 'w' has other elements: 1 of 4, first at [3]: 1.0 in the source, 2.0 in the result; "
+        "no output shows it on these inputs"
+    )
+    assert found.first is not None and (found.first.operator, found.first.value) == ("Mul", "m")
+
+
+def test_a_node_that_the_report_does_not_name() -> None:
+    """Although it computes the same: nobody has said that it would be another one."""
+    text = "(float[2,3] x) => (float[2,3] y) { y = Concat <axis = %s> (x) }"
+    source, other = model(text % "1", 13), model(text % "-1", 12)
+    report = onnx_convert.plan(source, to=12)
+    assert onnx_convert.verify(source, other).same
+    found = onnx_convert.verify(source, other, report=report)
+    assert found.reason == (
+        "Concat 'y' has other values of the attribute axis (axis = 1 in the source, axis = -1 in the result), and the "
+        "report does not say so; no output shows it on these inputs"
+    )
+
+
+def test_a_value_that_no_output_shows() -> None:
+    """A rewritten node that computes something else, behind a product with zero."""
+    text = """(float[2,3,4] x) => (float[2,3,4] y) <float z = {0}>
+        { s = Softmax <axis = 1> (x)  m = Mul (s, z)  y = Add (m, x) }"""
+    source = model(text, 13)
+    conversion = onnx_convert.convert(source, to=12)
+    spoiled = conversion.model
+    for node in spoiled.graph.node:
+        if node.op_type == "Softmax":
+            node.attribute[0].i = 1
+    for report in (conversion.report, None):
+        found = onnx_convert.verify(source, spoiled, report=report)
+        assert found.verdict == "different" and found.reason.startswith("value 's', random 0: ")
+        assert found.first is not None and found.first.operator == "Softmax" and found.within.values == 1
+
+
+def test_what_is_no_conversion_is_judged_by_its_outputs() -> None:
+    """A result that goes another way need not have the same values on it."""
+    text = "(float[2] x) => (float[2] y) <float[2] w = {%s}> { %s }"
+    one = model(text % ("3,4", "t = Mul (x, w)  u = Add (t, t)  y = Neg (u)"), 13)
+    other = model(text % ("6,8", "t = Mul (x, w)  y = Neg (t)"), 13)
+    assert onnx_convert.verify(one, other).same
