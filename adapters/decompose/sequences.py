@@ -43,7 +43,10 @@ def forget_the_sequence(node: Node, op: Emitter) -> Outcome:
 @downgrade("Optional", at=15)
 def forget_the_optional(node: Node, op: Emitter) -> Outcome:
     """Drops the node: the nodes that take its value know it."""
-    return _forgotten(node, op, _OPTIONALS, "there are no optionals below opset 15")
+    why, name = "there are no optionals below opset 15", node.proto.output[0]
+    if not any(name in other.output for other in node.graph.node):  # a call stands there, and who reads it is not known
+        node.refuse(f"{why}, and this one is made in a function", "inline the function", unknown=True)
+    return _forgotten(node, op, _OPTIONALS, why)
 
 
 def _forgotten(node: Node, op: Emitter, readers: tuple[str, ...], why: str) -> Outcome:

@@ -96,6 +96,8 @@ _WRONG: Final = {
     # the symbol of an axis stays, whatever is left of the axis
     "Slice": Entry((10,), axis_shapes.slice_, True),
     "DFT": Entry(ALWAYS, operator_shapes.dft, True),
+    # stops behind the channels where `output_shape` asks for less than the input has, fails where it has them too
+    "ConvTranspose": Entry(ALWAYS, operator_shapes.conv_transpose, True, _gives("output_shape")),
     # a label has the size that it has in the first operand, though another one stretches it
     "Einsum": Entry(ALWAYS, operator_shapes.einsum, True),
     # the elements of a shape stay what they are, also as booleans
@@ -123,8 +125,6 @@ _SILENT: Final = {
     "OneHot": Entry(ALWAYS, axis_shapes.one_hot, fails=True),
     # fails where nothing is asked for
     "TopK": Entry((1,), axis_shapes.top_k, may_be_wrong=_has("k", 0), fails=True),
-    # fails where `output_shape` has the batch and the channels too
-    "ConvTranspose": Entry((1,), operator_shapes.conv_transpose, may_be_wrong=_gives("output_shape"), fails=True),
     **dict.fromkeys(_WINDOWS, Entry(ALWAYS, operator_shapes.window, fails=True)),
     "Resize": Entry(ALWAYS, axis_shapes.same_rank),
     "Upsample": Entry(ALWAYS, axis_shapes.same_rank),

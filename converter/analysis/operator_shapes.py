@@ -182,11 +182,11 @@ def window(call: Call) -> list[Dims]:
 
 
 def conv_transpose(call: Call) -> list[Dims]:
-    """Returns the shape of ConvTranspose whose output_shape has the batch and the channels too, which the text leaves
-    open below 11 and onnx's own models of that time have."""
-    x, w, wanted = call.dims(0), call.dims(1), call.given.get("output_shape")
-    if x is None or wanted is None or len(wanted) != len(x):
-        return []
+    """Returns the shape of ConvTranspose with `output_shape`, which may have the batch and the channels too: the text
+    leaves that open below 11, and onnx's own models of that time have them."""
+    x, w, wanted = call.dims(0), call.dims(1), call.given["output_shape"]
+    if x is None or len(wanted) < len(x) - 2:
+        return [None]
     channels = w[1] if w is not None else None
     group = call.given.get("group", 1)
-    return [[x[0], channels * group if isinstance(channels, int) else None, *wanted[2:]]]
+    return [[x[0], channels * group if isinstance(channels, int) else None, *wanted[2 - len(x) :]]]

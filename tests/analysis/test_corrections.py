@@ -91,6 +91,9 @@ FAULTS = [
           [2, 1], [2]),
     Fault("a negative axis of Unsqueeze", (9,), "(float[2,3] x) => (float[] y) { y = Unsqueeze <axes=[-1]> (x) }",
           [2, 3], [2, 3, 1]),
+    Fault("ConvTranspose to less than there is", (10, 11),
+          "(float[1,2,4] x, float[2,3,1] w) => (float[] y) { y = ConvTranspose <output_shape=[3]> (x, w) }",
+          [1, 3], [1, 3, 3]),
     Fault(
         "Einsum that stretches its first operand", (12,),
         '(float[1,3] a, float[2,3] b) => (float[] y) { y = Einsum <equation="ij,ij->ij"> (a, b) }',

@@ -74,6 +74,14 @@ ROWS: list[Row] = [
         may_refuse=FUNCTION,
     ),
     rewrites(
+        "Optional that is read by the newest OptionalGetElement",
+        18,
+        14,
+        "(float[2,2] x) => (float[2,2] y) { o = Optional(x) y = OptionalGetElement(o) }",
+        into=["Identity"],
+        may_refuse={"function": "made in a function"},
+    ),
+    rewrites(
         "Optional",
         15,
         9,

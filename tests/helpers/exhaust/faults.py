@@ -27,6 +27,11 @@ WRONG: list[tuple[str, Callable[[NodeProto, Attributes], bool], str]] = [
         "it divides by a length that is not whole",
     ),
     (
+        "Resize",
+        lambda _, a: a.get("coordinate_transformation_mode") == b"pytorch_half_pixel",
+        "it does not take the first element where there is to be one",
+    ),
+    (
         "Attention",
         lambda node, a: len(node.output) > 3 and bool(a.get("softcap")),
         "it gives scores that are capped already where the bare products are asked for",

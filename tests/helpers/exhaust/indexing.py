@@ -7,6 +7,7 @@ import numpy as np
 
 from exhaust.choices import Outside
 from exhaust.making import Domain, Making
+from exhaust.values import has_nan
 
 
 def _indices(m: Making, size: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -101,8 +102,10 @@ def top_k(m: Making) -> None:
     k = m.pick("k", [1, 0, 2, 3])
     if k > x.shape[axis]:
         raise Outside
-    if "float" in x.dtype.name and np.isnan(x.astype(np.float64)).any():
+    if has_nan(x):
         raise Outside
+    if m.has("sorted"):
+        m.set("sorted", m.pick("sorted", [1, 0]) if k < 2 else 1)  # else in any order
     if m.has("k"):
         m.set("k", k)
     else:
@@ -138,7 +141,7 @@ def unique(m: Making) -> None:
     m.leave("axis")
     if m.flag("axis stated"):
         m.set("axis", m.axis())
-    if x.dtype.kind not in "biuO" and np.isnan(x.astype(np.float64)).any():
+    if has_nan(x):
         raise Outside
     m.outputs = m.pick("outputs", [1, 4])
 
@@ -194,11 +197,15 @@ def label(m: Making) -> None:
     step = m.pick("next label", [1, 0])
     labels = np.array([(i * step) % x.shape[1] for i in range(count)], np.int64)
     m.leave("ignore_index")
+    m.set("reduction", m.pick("reduction", ["none", "sum", "mean"]))
     if m.flag("ignored"):
         ignored = m.pick("ignore_index", [0, -1, 7])
         m.set("ignore_index", ignored)
         if count and m.flag("some are"):
             labels[-1] = ignored
+    counted = labels[labels != m.given.get("ignore_index", -1 - x.shape[1])]
+    if m.given.get("reduction") == "mean" and not counted.size:
+        raise Outside  # a mean of nothing
     m.tensor(elements=labels.reshape(shape), constant=False)
     if m.present("weights"):
         m.tensor((x.shape[1],))

@@ -109,7 +109,9 @@ def quantize(m: Making) -> None:
         if m.has("precision") and m.flag("precision"):
             m.set("precision", m.pick("precision is", [0, 1, 10]))
     if m.present("zero_point"):
-        m.tensor(shape, constant=m.flag("constant", rare=True))
+        constant = m.flag("constant", rare=True)
+        without = m.operator == "DequantizeLinear" and x.dtype == np.int32  # which has none, or 0
+        m.tensor(shape, elements=np.zeros(shape) if without else None, constant=constant)
     elif m.operator == "QuantizeLinear" and m.has("output_dtype") and m.flag("output_dtype"):
         m.set("output_dtype", m.pick("output_dtype is", [2, 3, 4, 5, 21, 22, 17, 18, 19, 20, 23]))
 
@@ -159,8 +161,12 @@ def recurrent(m: Making) -> None:
 
 def dft(m: Making) -> None:
     shape = (m.pick("batch", (1, 2)), *m.sizes(m.pick("axes", (1, 2)), (4, 3, 1)))
-    m.tensor((*shape, m.pick("parts", (1, 2))), constant=False)
-    m.leave("axis")
+    parts = m.pick("parts", (1, 2))
+    m.tensor((*shape, parts), constant=False)
+    m.leave("axis", "onesided", "inverse")
+    m.set("inverse", m.pick("inverse", [0, 1]))
+    if parts == 1 and m.flag("onesided"):  # of complex numbers evaluators know no inverse that is one-sided
+        m.set("onesided", m.pick("onesided is", [1, 0]))
     places = [*range(1, len(shape)), *([-2] if m.opset >= 17 else [])]
     axis = m.pick("axis", places)
     if m.present("dft_length"):
@@ -201,8 +207,12 @@ def attention(m: Making) -> None:
         m.set("kv_num_heads", kv)
     m.tensor((batch, asked, heads * depth) if flat else (batch, heads, asked, depth), constant=False)
     m.tensor((batch, known, kv * depth) if flat else (batch, kv, known, depth), constant=False)
+    if m.feeds["x0"].dtype == np.float64:  # values in less are rounded as each likes
+        m.bound["T2"] = "double"
     m.tensor((batch, known, kv * wide) if flat else (batch, kv, known, wide), constant=False)
-    mask = m.pick("mask", ["no", "(q, k)", "(b, 1, q, k)", "(1, k)", *(["short"] if m.opset >= 24 else [])])
+    masks = ["no", "(q, k)", "(b, 1, q, k)", *(["short"] if m.opset == 24 else [])]
+    masks += ["(1, k)"] if asked == 1 else []  # one row for all queries is allowed, but no runtime takes it
+    mask = m.pick("mask", masks)
     pasts = m.flag("past")
     past = 2 if pasts else 0
     total = known + past

@@ -215,6 +215,11 @@ class Making:
         if self.has(name):
             self._attributes[name] = value
 
+    @property
+    def given(self) -> Mapping[str, Any]:
+        """The attributes that have a value."""
+        return self._attributes
+
     def leave(self, *names: str) -> None:
         """Lets attributes be absent."""
         self.untouched |= set(names)

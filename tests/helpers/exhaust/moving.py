@@ -8,10 +8,13 @@ import numpy as np
 from exhaust.attributes import BIG
 from exhaust.choices import Outside
 from exhaust.making import Domain, Making
+from exhaust.values import has_nan
 
 
 def reduction(m: Making) -> None:
     x = m.tensor(m.shape())
+    if m.operator in ("ReduceMax", "ReduceMin") and has_nan(x):
+        raise Outside
     if m.flag("axes"):
         axes = m.some_axes(x.ndim)
         if not axes and m.has("axes"):
@@ -192,7 +195,8 @@ def range_(m: Making) -> None:
     if kind == "int16":
         span = m.pick("int16 span", [span, (-32768, 32767, 20000), (32767, -32768, -30000)])
     for value in span:
-        m.tensor(elements=np.array(value), dtype=kind)
+        if not np.isfinite(m.tensor(elements=np.array(value), dtype=kind).astype(np.float64)):
+            raise Outside
 
 
 def depth_space(m: Making) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from exhaust.choices import Outside
 from exhaust.making import Domain, Making
-from exhaust.values import elem_type, numpy_dtype
+from exhaust.values import elem_type, has_nan, numpy_dtype
 
 OVERLAPPING = {"Max": 8, "Min": 8, "Sum": 8, "Mean": 8}  # broadcast from there on; the rest from 7
 
@@ -102,7 +102,7 @@ def where(m: Making) -> None:
 def along(m: Making) -> None:
     """An axis of at least one, and one element at least on it where the largest is asked for."""
     x = m.tensor(m.shape(1))
-    if m.operator.startswith("Arg") and 0 in x.shape:
+    if m.operator.startswith("Arg") and (0 in x.shape or has_nan(x)):
         raise Outside
     if m.opset < 13 and m.operator in ("Softmax", "LogSoftmax", "Hardmax") and x.ndim < 2:
         m.set("axis", 0)
@@ -179,6 +179,8 @@ def normalised(m: Making) -> None:
     axis = m.pick("axis", [-1, *(a for a in m.axes_of(x.ndim) if a != -1)])
     if axis != -1 or m.flag("axis stated"):
         m.set("axis", axis)
+    if 0 in x.shape[axis:]:
+        raise Outside  # a mean of nothing
     m.set("stash_type", 1)
     m.tensor(m.stretching(x.shape[axis:], larger=False))
     if m.operator == "LayerNormalization":

@@ -41,7 +41,6 @@ class Walk:
     done: bool = False
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: dict[str, list[int]] = field(default_factory=dict)  # by kind, the picks of the first one, made simple
-    disputed: dict[str, list[int]] = field(default_factory=dict)
 
 
 def crossings(only: Iterable[str] = ()) -> list[Crossing]:
@@ -118,9 +117,6 @@ def _note(walk: Walk, crossing: Crossing, picked: list[int], verdict: Verdict) -
     walk.outcomes[verdict.outcome] += 1
     if verdict.outcome != FAILED and verdict.kind:
         walk.outcomes[f"{verdict.outcome}: {verdict.kind}"] += 1
-    if verdict.disputed:
-        walk.outcomes["disputed"] += 1
-        walk.disputed.setdefault(verdict.disputed.split(":")[0], picked)
     if verdict.outcome == FAILED:
         walk.outcomes[f"failed: {verdict.kind}"] += 1
         if verdict.kind not in walk.failures:
@@ -150,8 +146,6 @@ def shown(crossing: Crossing, picked: list[int]) -> str:
     verdict = judged(crossing, picked)
     lines = [f"---- {crossing}: {case.opset} -> {target} {picked}", ", ".join(choices.named) or "the simplest case",
              f"{verdict.outcome} {verdict.kind}: {verdict.why[:700]}"]  # fmt: skip
-    if verdict.disputed:
-        lines.append(f"disputed {verdict.disputed}")
     lines.append(pasted(crossing, picked))
     return "\n".join(lines)
 
@@ -163,7 +157,7 @@ def table(walks: dict[Crossing, Walk]) -> str:
         by[crossing.operator] += Counter({"tried": walk.tried}) + walk.outcomes
         by[crossing.operator]["crossings"] += 1
         by[crossing.operator]["exhausted"] += walk.done
-    columns = ("crossings", "exhausted", "tried", *OUTCOMES, "disputed")
+    columns = ("crossings", "exhausted", "tried", *OUTCOMES)
     total: Counter[str] = sum(by.values(), Counter())
     lines = [f"{'operator':28}" + "".join(f"{name:>11}" for name in columns)]
     for operator, counts in [*sorted(by.items()), ("all", total)]:
@@ -180,7 +174,7 @@ def load(path: Path, found: list[Crossing], seed: int) -> dict[Crossing, Walk]:
     for crossing in found:
         data = kept.get(str(crossing), {})
         walks[crossing] = Walk(data.get("tried", 0), data.get("done", False), Counter(data.get("outcomes", {})),
-                               data.get("failures", {}), data.get("disputed", {}))  # fmt: skip
+                               data.get("failures", {}))  # fmt: skip
     return walks
 
 
@@ -203,10 +197,6 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         if asked.state:
             save(asked.state, walks, asked.seed)
-    if asked.disputed:
-        for crossing, walk in walks.items():
-            for picked in walk.disputed.values():
-                sys.stdout.write(f"\n{shown(crossing, picked)}\n")
     sys.stdout.write(f"\n{table(walks)}\n{time.monotonic() - started:.0f} s\n")
     sys.stdout.flush()
     if asked.coverage:  # in a process that imports the adapters while it measures
@@ -223,7 +213,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--state", type=Path, metavar="FILE", help="go on where this file says, and write it")
     parser.add_argument("--most", type=int, default=10**9, metavar="K", help="cases of a crossing")
     parser.add_argument("--coverage", action="store_true", help="print what of adapters/ the rows and FILE reach")
-    parser.add_argument("--disputed", action="store_true", help="print a case of each dispute of the evaluators")
     return parser
 
 

@@ -35,6 +35,13 @@ WORDS = {
 }
 
 
+def has_nan(array: np.ndarray) -> bool:
+    """Tells whether there is a NaN, of which few texts say which place it takes among numbers."""
+    if array.dtype.kind in "biuO":
+        return False
+    return bool(np.isnan(array if array.dtype.kind == "c" else array.astype(np.float64)).any())
+
+
 def elem_type(dtype: str) -> int:
     """Returns the number of a dtype as a schema spells it, without `tensor()`."""
     return int(TensorProto.DataType.Value(dtype.upper()))

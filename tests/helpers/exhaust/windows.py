@@ -7,6 +7,7 @@ import numpy as np
 
 from exhaust.choices import Outside
 from exhaust.making import Domain, Making
+from exhaust.values import has_nan
 
 LENGTHS = (4, 5, 3, 1)
 
@@ -51,7 +52,8 @@ def _window(m: Making, spatial: int, lengths: tuple[int, ...], *, auto: bool = T
 def pool(m: Making) -> None:
     shape = image(m)
     spatial = len(shape) - 2
-    m.tensor(shape)
+    if has_nan(m.tensor(shape)) and m.operator == "MaxPool":
+        raise Outside
     kernel = _window(m, spatial, shape[2:])
     m.set("kernel_shape", kernel)
     m.leave("storage_order", "p")
@@ -138,7 +140,12 @@ def conv_transpose(m: Making) -> None:
             m.set("auto_pad", m.pick("side", ["SAME_UPPER", "SAME_LOWER", "NOTSET"]))
     elif way != "not":
         m.set("auto_pad", way)
-    if max(strides) > 1 and m.flag("output_padding"):
+        if way != "VALID" and any(
+            size < length * stride for size, length, stride in zip(full, shape[2:], strides, strict=True)
+        ):
+            raise Outside  # less than no padding
+    # Under SAME text, inference and runtimes disagree about what it adds.
+    if max(strides) > 1 and not way.startswith("SAME") and m.flag("output_padding"):
         m.set("output_padding", [min(stride - 1, 1) for stride in strides])
     group = m.pick("group", [g for g in (1, 2) if shape[1] % g == 0])
     m.set("group", group)
@@ -180,7 +187,9 @@ def deform_conv(m: Making) -> None:
 
 def upsampled(m: Making) -> None:
     m.set("mode", m.pick("mode", ["nearest", "linear" if m.opset >= 7 else "bilinear"]))
-    m.tensor((*m.sizes(2, (1, 2)), *m.sizes(2, (2, 3, 1))), constant=False)
+    x = m.tensor((*m.sizes(2, (1, 2)), *m.sizes(2, (2, 3, 1))), constant=False)
+    if x.dtype.kind in "iu" and m.given["mode"] != "nearest":
+        raise Outside  # rounded as each likes
     factors = [m.pick("factor", [2.0, 1.0, 1.5, 2.7]) for _ in range(2)]
     if m.has("height_scale"):
         m.set("height_scale", factors[0])
@@ -202,6 +211,8 @@ def resize(m: Making) -> None:
             *(m.pick("length", (4, 3, 2, 1, 5)) for _ in range(spatial)),
         )
     )
+    if x.dtype.kind in "iu" and mode != "nearest":
+        raise Outside  # rounded as each likes
     factors = [m.pick("factor", [2.0, 0.5, 1.0, 1.5, 0.6, 3.0, 0.3]) for _ in range(spatial)]
     if m.opset < 11:
         m.tensor(elements=np.array([1.0, 1.0, *factors]))
@@ -210,6 +221,10 @@ def resize(m: Making) -> None:
     ways += ["tf_half_pixel_for_nn"] if m.opset < 13 else []
     ways += ["half_pixel_symmetric"] if m.opset >= 19 else []
     way = m.pick("coordinate_transformation_mode", ways)
+    if way == "align_corners" and any(
+        int(size * factor) < 2 for size, factor in zip(x.shape[2:], factors, strict=True)
+    ):
+        raise Outside  # of one element no text says where it lies
     if way != "half_pixel" or m.flag("way stated"):
         m.set("coordinate_transformation_mode", way)
     m.leave("coordinate_transformation_mode", "nearest_mode", "cubic_coeff_a", "exclude_outside", "extrapolation_value",
@@ -266,7 +281,10 @@ def grid_sample(m: Making) -> None:
     out = (2, *m.sizes(len(lengths) - 1, (2, 1)))
     count = int(np.prod(out)) * batch * len(lengths)
     places = m.pick("places", [[0.1, -0.3, 0.7], [1.0, -1.0, 0.0], [1.3, -2.6, 0.4], [9.1, -7.7, 5.0]])
-    m.tensor(elements=np.resize(np.array(places), count).reshape(batch, *out, len(lengths)), constant=False)
+    kinds = [kind for kind in m.dtypes(1) if kind != "float16" or x.dtype == np.float16]  # in which it is computed
+    m.tensor(
+        elements=np.resize(np.array(places), count).reshape(batch, *out, len(lengths)), dtype=kinds, constant=False
+    )
 
 
 def roi_align(m: Making) -> None:
