@@ -20,6 +20,8 @@ from onnx_convert import report
 from onnx_convert.batch.job import STATUSES
 from onnx_convert.cli import main
 from onnx_convert.cli.page.data import SCHEMA
+from onnx_convert.reference import operators
+from onnx_convert.reference.model_summary import Description
 from onnx_convert.verification.outcome import FirstDifference, Output, Run, Verification, Within
 
 TEXT = resources.files("onnx_convert").joinpath("report.schema.json").read_text(encoding="utf-8")
@@ -48,9 +50,9 @@ def _inside(schema: dict[str, Any]) -> dict[str, Any]:
 CLOSED = closed(LAYOUT)
 
 
-def faults(data: Any, part: str = "") -> list[str]:
-    """Returns what of plain data is not as the layout, or a part of it, says."""
-    schema = {"$schema": CLOSED["$schema"], "$ref": f"#/$defs/{part}", "$defs": CLOSED["$defs"]} if part else CLOSED
+def faults(data: Any, part: str = "ending") -> list[str]:
+    """Returns what of plain data is not as a part of the layout says."""
+    schema = {"$schema": CLOSED["$schema"], "$ref": f"#/$defs/{part}", "$defs": CLOSED["$defs"]}
     return [f"{error.json_path}: {error.message}" for error in Draft202012Validator(schema).iter_errors(data)]
 
 
@@ -74,7 +76,7 @@ def test_it_is_a_schema_whose_every_field_is_told() -> None:
     ]
     assert untold == []
     assert len([*objects(LAYOUT)]) > 15
-    assert LAYOUT["properties"]["schema"]["const"] == SCHEMA
+    assert all(DEFS[part]["properties"]["schema"]["const"] == SCHEMA for part in ("ending", "comparison", "error"))
 
 
 @pytest.mark.parametrize(
@@ -94,6 +96,7 @@ def test_it_is_a_schema_whose_every_field_is_told() -> None:
         ("run", {*Run._fields, "agrees"}),
         ("first_difference", {*FirstDifference._fields}),
         ("within", {*Within._fields}),
+        ("description", {*Description().to_dict(), "schema", "tool", "status"}),
     ],
 )
 def test_the_fields_are_those_of_the_code(part: str, names: set[str]) -> None:
@@ -169,6 +172,46 @@ def test_an_error_is_as_described(folder: Path) -> None:
     done = CliRunner().invoke(main.main, "zoo/broken.onnx --to 12 --json".split())
     assert done.exit_code == 4
     assert faults(json.loads(done.stdout), "error") == []
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("soft.onnx", "description"),
+        ("brain.onnx", "description"),
+        ("soft.onnx --from 15", "description"),
+        ("soft.onnx --verify-against soft.onnx", "comparison"),
+        ("soft.onnx --verify-against hard.onnx", "comparison"),
+        ("soft.onnx --diff hard.onnx", "difference"),
+        ("--list-runtimes", "runtimes"),
+        ("--list-runtimes onnxruntime", "runtimes"),
+        ("--explain Softmax", "explanation"),
+        ("--explain ai.onnx.ml.TreeEnsemble", "explanation"),
+        ("--explain Softmax@13", "explanation"),
+        ("--coverage", "coverage"),
+        ("--message", "advice"),
+        ("soft.onnx --to 12", "ending"),
+        ("soft.onnx --to 12 --check --diff", "ending"),
+        ("text.onnx --to 12", "ending"),
+        ("zoo/broken.onnx", "error"),
+        ("--explain Nothing", "error"),
+        ("--list-runtimes nothing", "error"),
+        ("absent.onnx --verify-against soft.onnx", "error"),
+        ("soft.onnx --to 12 --verify --inputs absent.npz", "error"),
+    ],
+)
+def test_whatever_is_printed_is_as_described(folder: Path, line: str, part: str) -> None:
+    words = line.split() if line != "--message" else ["--message", ""]
+    told = json.loads(CliRunner().invoke(main.main, [*words, "--json"]).stdout)
+    assert faults(told, part) == []
+    assert Draft202012Validator(LAYOUT).is_valid(told)
+
+
+def test_every_operator_is_explained_as_described(folder: Path) -> None:
+    told = json.loads(CliRunner().invoke(main.main, ["--coverage", "--json"]).stdout)
+    for row in told["operators"]:
+        explained = operators.explain(f"{row['domain']}.{row['operator']}").to_dict()
+        assert faults(json.loads(json.dumps(explained)), "explanation") == []
 
 
 def test_what_is_not_described_is_found(folder: Path) -> None:
