@@ -7,8 +7,9 @@ it has, it is handed over as bytes, and the folder of its external data is named
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import onnx
 from onnx import GraphProto, ModelProto, ValueInfoProto
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from onnx_convert.verification.evaluators import Feeds
 
 EVALUATORS = (ONNXRUNTIME, REFERENCE)
+
+_SMALL: Final = 1 << 22  # elements of weights
+_FEW: Final = 1000  # nodes
 
 
 class Program:
@@ -65,6 +69,12 @@ class Subject:
     def proto(self) -> ModelProto:
         """The model, without the weights that lie in a file."""
         return self.source.proto
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the reference, which is slow and holds all weights, runs it in a moment."""
+        weights = sum(math.prod(tensor.dims) for tensor in self.proto.graph.initializer)
+        return weights <= _SMALL and len(self.proto.graph.node) <= _FEW
 
     def whole(self) -> ModelProto:
         """Returns the model with all its weights, external ones as well."""

@@ -379,3 +379,19 @@ def test_a_weight_that_is_hardly_another_one_is_no_matter_of_kernels() -> None:
     found = onnx_convert.verify(source, result, report=report)
     assert report.form == "exact" and not found.same
     assert found.first is not None and found.first.why.endswith("; initializer 'w' has other elements")
+
+
+def test_a_kernel_of_the_source_that_does_not_do_what_the_text_says() -> None:
+    """Masked scores of Attention are -inf; onnxruntime has the least number in their place."""
+    text = """(float[1,1,3,2] q, float[1,1,4,2] k, float[1,1,4,2] v) => (float[1,1,3,2] y, float[1,1,3,4] s)
+        { y, , , s = Attention <qk_matmul_output_mode = 2, is_causal = 1> (q, k, v) }"""
+    source = model(text, 23)
+    result, report = converted(source, 22)
+    found = onnx_convert.verify(source, result, report=report)
+    assert found.same, found.reason
+    if any(note.startswith("onnxruntime computes the source otherwise on ") for note in found.notes):
+        assert all(run.agrees for run in found.runs)
+    for node in result.graph.node:
+        if node.op_type == "Softmax":
+            node.attribute[0].i = 2
+    assert not onnx_convert.verify(source, result, report=report).same
