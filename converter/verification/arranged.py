@@ -56,12 +56,9 @@ def _reshape(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -
     return numpy.array([-1, *[1] * (shape[0] - 1)])[: shape[0]] if len(shape) == 1 else None
 
 
-def _split(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
-    """Returns the lengths of equal parts of the first axis."""
-    parts = math.prod(shape)
-    if not rule.like or not parts or rule.like[0] % parts:
-        return None
-    return numpy.full(shape, rule.like[0] // parts)
+def _exactly(shape: tuple[int, ...], rule: Allowed, _: numpy.random.Generator) -> Array | None:
+    """Returns the values that follow from other inputs."""
+    return numpy.array(rule.like).reshape(shape) if math.prod(shape) == len(rule.like) else None
 
 
 def _scales(shape: tuple[int, ...], *_: object) -> Array:
@@ -91,10 +88,10 @@ ARRANGEMENTS: Final[dict[str, Callable[[tuple[int, ...], Allowed, numpy.random.G
     "boxes": _boxes,
     "counted": _counted,
     "distinct": _distinct,
+    "exactly": _exactly,
     "mask": _mask,
     "ones": _ones,
     "reshape": _reshape,
     "scales": _scales,
     "sizes": _sizes,
-    "split": _split,
 }

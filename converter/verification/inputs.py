@@ -37,7 +37,7 @@ Shapes = dict[str, tuple[int, ...]]
 _LARGEST: Final = 1 << 24  # elements of an input that is made up
 _MUCH: Final = 1 << 18  # elements of an input that is larger than it has to be
 _GROWN: Final = {1: 32, 2: 256}  # sizes, by the seed
-_USUAL: Final = (1, 2, 4, 8, 16, 32, 64, 128, 224, 256, 512)
+_USUAL: Final = (1, 2, 3, 4, 5, 8, 16, 32, 64, 128, 224, 256, 512)
 _RANKS: Final = (2, 1, 3, 4, 0)
 
 
@@ -223,6 +223,8 @@ def _tensor(
     edge: str,
     random: numpy.random.Generator,
 ) -> Array:
+    if rule.whole == "reshape" and plan.most == 1:  # the rest of the shape may have its -1 already
+        return numpy.ones(shape, dtype)
     if rule.whole and (found := arranged.ARRANGEMENTS[rule.whole](shape, rule, random)) is not None:
         return numpy.asarray(found).astype(dtype)
     if rule.choices:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx import TensorProto
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from onnx_convert.verification.uses import Use, Uses
 
@@ -187,7 +188,83 @@ def _past_and_new(minus: int) -> Callable[[Use, Sizes], Allowed]:
     return rule
 
 
-_REDUCTIONS: Final = "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
+def _exactly(values: Callable[[Use, Sizes], Sequence[int]]) -> Callable[[Use, Sizes], Allowed]:
+    """Values that follow from the other inputs; anything where these tell nothing."""
+
+    def rule(use: Use, sizes: Sizes) -> Allowed:
+        found = tuple(values(use, sizes))
+        return Allowed(whole="exactly", like=found) if found else ANYTHING
+
+    return rule
+
+
+def _block(use: Use, sizes: Sizes) -> Sequence[int]:
+    """The block of a Col2Im: 2 wherever the channels can be divided by that."""
+    constant, channels = use.constant(2), sizes.at(use.input(0), 1)
+    if constant is not None:
+        return [int(length) for length in constant.flatten()]
+    block = []
+    for _ in range(sizes.at(use.input(2), 0)):
+        block.append(2 if channels % 2 == 0 else 1)
+        channels //= block[-1]
+    return block
+
+
+def _image(use: Use, sizes: Sizes) -> Sequence[int]:
+    """The image of a Col2Im: of as many blocks as there are columns, all of them along one axis that takes them."""
+    block, columns = _block(use, sizes), sizes.at(use.input(0), 2)
+    axes = len(block)
+    strides, dilations = (use.attribute(name, [1] * axes) for name in ("strides", "dilations"))
+    pads = use.attribute("pads", [0] * 2 * axes)
+
+    def lengths(counts: Sequence[int]) -> list[int]:
+        several = zip(counts, block, strides, dilations, pads[:axes], pads[axes:], strict=True)
+        return [(n - 1) * stride + dilation * (b - 1) + 1 - p - q for n, b, stride, dilation, p, q in several]
+
+    divisors = [n for n in range(1, columns + 1) if columns % n == 0]
+    for counts in product(divisors, repeat=axes) if axes <= 3 and columns <= 4096 else ():
+        if math.prod(counts) == columns and min(found := lengths(counts)) > 0:
+            return found
+    return ()
+
+
+def _grid(use: Use, sizes: Sizes) -> Sequence[int]:
+    """The size of an AffineGrid: batch, channels, and small images."""
+    theta = sizes.of(use.input(0)) or [1, 2, 3]
+    return [theta[0] or 1, 1, *(4, 3, 2)[: theta[1] or 2]]
+
+
+def _unpooled(use: Use, sizes: Sizes) -> Sequence[int]:
+    """The shape that a MaxUnpool has by itself."""
+    dims, kernel = _known(sizes.of(use.input(0))), use.attribute("kernel_shape", [])
+    strides, pads = use.attribute("strides", [1] * len(kernel)), use.attribute("pads", [0] * 2 * len(kernel))
+    whole = zip(dims[2:], kernel, strides, pads, pads[len(kernel) :], strict=False)
+    return [*dims[:2], *((dim - 1) * stride + k - p - q for dim, k, stride, p, q in whole)]
+
+
+def _parts(use: Use, sizes: Sizes) -> Sequence[int]:
+    """The lengths of parts of an axis, as equal as may be."""
+    dim, parts = sizes.at(use.input(0), use.attribute("axis", 0)), sizes.at(use.input(1), 0)
+    return [(dim + i) // parts for i in range(parts)]
+
+
+def _scaled(whole: str) -> Callable[[Use, Sizes], Allowed]:
+    """Scales or sizes of all axes, or of those that are named."""
+
+    def rule(use: Use, sizes: Sizes) -> Allowed:
+        dims = _known(sizes.of(use.input(0)))
+        named = [axis % len(dims) for axis in use.attribute("axes", [])] if dims else []
+        if not named:
+            return Allowed(whole=whole, like=dims)
+        grown = [2 if whole == "scales" else 2 * dims[axis] for axis in named]
+        return Allowed(whole="exactly", like=tuple(grown))
+
+    return rule
+
+
+def _cropped(use: Use, sizes: Sizes) -> Allowed:
+    return Allowed(1, max((dim or 1 for dim in sizes.of(use.input(0)) or ()), default=1) + 2)
+
 
 ROLES: Final[dict[tuple[str, int], Callable[[Use, Sizes], Allowed]]] = {
     ("Gather", 1): _indexed(0),
@@ -236,10 +313,15 @@ ROLES: Final[dict[tuple[str, int], Callable[[Use, Sizes], Allowed]]] = {
     ("Pad", 3): _arranged("axes"),
     ("Squeeze", 1): _arranged("ones"),
     ("Unsqueeze", 1): _arranged("axes"),
-    ("Split", 1): _arranged("split"),
+    ("Split", 1): _exactly(_parts),
     ("SplitToSequence", 1): _fixed(1),
-    ("Resize", 2): _arranged("scales"),
-    ("Resize", 3): _arranged("sizes"),
+    ("Resize", 2): _scaled("scales"),
+    ("Resize", 3): _scaled("sizes"),
+    ("Col2Im", 1): _exactly(_image),
+    ("Col2Im", 2): _exactly(_block),
+    ("AffineGrid", 1): _exactly(_grid),
+    ("MaxUnpool", 2): _exactly(_unpooled),
+    ("CenterCropPad", 1): _cropped,
     ("Upsample", 1): _arranged("scales"),
     ("CumSum", 1): _fixed(0),
     ("Loop", 0): _range(1, 4),
@@ -264,6 +346,9 @@ ROLES: Final[dict[tuple[str, int], Callable[[Use, Sizes], Allowed]]] = {
     ("GridSample", 1): _range(-1.1, 1.1),
     ("MaxUnpool", 1): lambda use, sizes: Allowed(0, math.prod(_known(sizes.of(use.input(0)))) - 1, whole="counted"),
     ("STFT", 1): _range(1, 2),
+    ("STFT", 3): lambda use, sizes: Allowed(choices=(sizes.at(use.input(2), 0) if use.input(2) else 4,)),
+    ("DFT", 1): _length(0, -2),
+    ("DFT", 2): _fixed(1),
     ("MelWeightMatrix", 0): _range(4, 8),
     ("MelWeightMatrix", 1): _range(32, 64),
     ("MelWeightMatrix", 2): _fixed(8000),
