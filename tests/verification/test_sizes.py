@@ -172,7 +172,7 @@ ROWS = [
         13,
         """(int64 n, bool c, float[3] x)
         => (float[3] y)
-        { y = Loop (n, c, x) 
+        { y = Loop (n, c, x)
         <body = b (int64 i, bool ci, float[3] a)
         => (bool co, float[3] o) { co = Identity (ci) o = Add (a, a) }> }""",
     ),
