@@ -11,7 +11,7 @@ from texts import model
 
 import onnx_convert
 from boundaries import Row, each_of, rewrites
-from oracle import compare, run, run_reference, validate
+from oracle import compare, feeds_for, run, run_reference, validate
 
 # ---- RotaryEmbedding
 
@@ -187,6 +187,22 @@ def test_linear_attention_of_unknown_rank(rule: str, target: int, past: bool) ->
     result = onnx_convert.convert(source, to=target).model
     validate(result)
     assert compare(run_reference(source, feeds), run(result, feeds)) is None
+
+
+@pytest.mark.parametrize("positions", [False, True])
+@pytest.mark.parametrize("interleaved", [0, 1])
+@pytest.mark.parametrize("target", [22, 9])
+def test_a_cache_for_the_whole_head(target: int, interleaved: int, *, positions: bool) -> None:
+    """The text that brought RotaryEmbedding, with onnx 1.18, took the first columns of a cache that is too wide."""
+    attributes = f"rotary_embedding_dim=4,interleaved={interleaved}"
+    wide, narrow = (
+        onnx_convert.convert(model(rotary(attributes, half, positions=positions), 23), to=target).model
+        for half in (4, 2)
+    )
+    feeds = {name: array for name, array in feeds_for(wide).items() if name != "p"}
+    feeds |= {name: np.array(value) for name, value in POSITIONS.items() if positions}
+    cut = {name: value[..., :2] if name in "cs" else value for name, value in feeds.items()}
+    assert (run(wide, feeds)[0] == run(narrow, cut)[0]).all()
 
 
 @pytest.mark.parametrize(("batch", "steps"), [(0, 3), (2, 0)])
