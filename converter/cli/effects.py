@@ -55,6 +55,10 @@ def check(named: Mapping[str, str], values: Mapping[str, Any]) -> None:
                     f"--diff with a second model converts nothing: {option} has no effect, leave it out."
                 )
     elif not named.keys() & _TARGETS:
+        if "diff" in named and values["models"]:
+            first, *others = values["models"]
+            command = f"onnx-convert {first} --diff {others[0] if others else 'MODEL'}"
+            raise click.UsageError(f"Missing option '--to' or '--for', or a second model: {command}.")
         for name, option in named.items():
             if name not in ("models", *_ASKED_OF_A_DESCRIPTION):
                 raise click.UsageError(f"Missing option '--to' or '--for': without, {option} has no effect.")
@@ -67,6 +71,8 @@ def _check_knowledge(asked: str, named: Mapping[str, str], values: Mapping[str, 
         model = values[asked]
     if model is not None and asked == "coverage" and not _is_a_model(model):
         raise click.UsageError(f"{option} is about every operator; about one: --explain {model}.")
+    if model is not None and asked == "explain" and model.isdecimal():
+        raise click.UsageError(f"Unexpected {model}. A boundary follows an @: --explain {values[asked]}@{model}.")
     if model is not None and asked == "list_runtimes":
         raise click.UsageError(f"{option} is about no model; what loads one: onnx-convert {model}.")
     if model is not None:

@@ -21,7 +21,8 @@ def list_runtimes(name: str, *, as_json: bool, debug: bool) -> int:
     if as_json:
         printing.print_data([row.to_dict() for row in rows])
     else:
-        printing.show([*tables.runtime_tables(rows)], sys.stdout)
+        notes = [f"note: {note}" for row in rows for note in row.notes]
+        printing.show([*tables.runtime_tables(rows), *notes], sys.stdout)
     return 0
 
 

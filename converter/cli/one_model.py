@@ -106,6 +106,9 @@ def _converted(asked: Settings) -> tuple[Report, Verification | None]:
                     verified = verification.of_conversion(conversion, source, path, inputs, asked)
                 else:
                     _save(conversion, path, asked)
+            if asked.external == "save" and not report.data_files and not report.shared_data:
+                least = asked.size_threshold
+                report.notes.append(f"no weights have {least} bytes or more: all stay inside, there is no data file")
         elif inputs is not None:
             report.notes.append("nothing was changed, so there is nothing to verify")
     return report, verified
@@ -159,7 +162,8 @@ def _refused(error: RefusedError, asked: Settings) -> int:
     printing.print_error(f"{asked.name}: {error if asked.quiet else nodes}; nothing was written")
     if not asked.quiet and not asked.as_json:
         also = "".join(f" --to {domain}:{version}" for domain, version in error.also.items())
-        nearest = f"{'Within reach' if also else 'The nearest opset within reach'}: --to {error.nearest}{also}"
+        whom = f", though not for {error.report.runtime}" if error.report.runtime else ""
+        nearest = f"{'Within reach' if also else 'The nearest opset within reach'}{whom}: --to {error.nearest}{also}"
         table = tables.refusal_table(error.refusals, verbose=asked.verbose)
         reach = nearest if error.nearest else "No opset on the way is within reach."
         printing.show([table, *tables.remarks(error.report, verbose=asked.verbose), reach], sys.stderr)

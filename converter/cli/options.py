@@ -14,11 +14,23 @@ def opset(text: str) -> tuple[str, int | str]:
     """Reads `14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
     domain, _, version = text.rpartition(":")
     if version != "latest" and not (version.isdecimal() and int(version) > 0):
-        way = "give a number, latest, or DOMAIN:NUMBER."
+        way = "give a number from 1 on, latest, or DOMAIN:NUMBER."
         if re.fullmatch(r"[A-Za-z][\w.-]*(@|==)\w[\w.+-]*", text):
             way = f"a runtime is given by --for {text}."
         elif number := re.fullmatch(r"(?:opset|v)[-_ ]?(\d+)|(\d+)[.]0", text, re.IGNORECASE):
             way = f"write --to {number[1] or number[2]}."
+        elif text.endswith(".onnx"):
+            way = f"it stands before the model: --to N {text}."
+        elif text.lower() in ("highest", "last", "latest", "max", "newest"):
+            way = "write --to latest."
+        elif text in ("ai.onnx", "ai.onnx.ml"):
+            way = f"its opset follows a colon: --to {text}:N."
+        elif turned := re.fullmatch(r"(\d+):([A-Za-z][\w.]*)", text):
+            way = f"write --to {turned[2]}:{turned[1]}."
+        elif re.fullmatch(r"\d+([,;]\d+)+", text):
+            way = "a model has one: run once for each."
+        elif re.fullmatch(r"\d+[.]\d+([.]\d+)*", text):
+            way = f"a version is that of a runtime: --for NAME@{text}."
         raise click.BadParameter(f"{text!r} is not an opset; {way}")
     return domain or "ai.onnx", version if version == "latest" else int(version)
 

@@ -9,13 +9,18 @@ import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
 from onnx_convert.cli import places, streams
 from onnx_convert.cli.places import STREAM
 from onnx_convert.errors import InvalidModelError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Version = TypeVar("Version")
 
 _PROMISES: Final = ("types", "exact", "allow", "strict", "expand", "keep_functions")
 
@@ -48,7 +53,7 @@ class Settings(SimpleNamespace):
             self.models, self.diff = (self.diff,), ""
         if not self.models and self.files_from is None:
             raise click.UsageError(
-                "Missing argument 'MODEL': onnx-convert MODEL tells what one is, MODEL --to N moves it."
+                "Missing argument 'MODEL': onnx-convert MODEL tells what one is, MODEL --to N moves it; - is stdin."
             )
         self.model = self.models[0] if self.models else ""
         self._check()
@@ -105,17 +110,11 @@ class Settings(SimpleNamespace):
 
     def target(self) -> dict[str, int | str] | None:
         """Returns the opsets by domain, as the API takes them; None if no opset was named."""
-        target = dict(self.to)
-        if len(target) < len(self.to):
-            raise UsageError("--to names a domain twice")
-        return target or None
+        return _once("--to", self.to) or None
 
     def stamps(self) -> dict[str, int] | None:
         """Returns the opsets that the model is read at, as the API takes them; None if its stamp counts."""
-        stamps = dict(self.given_stamps)
-        if len(stamps) < len(self.given_stamps):
-            raise UsageError("--from names a domain twice")
-        return stamps or None
+        return _once("--from", self.given_stamps) or None
 
     def promises(self) -> dict[str, Any]:
         """Returns what the model is, and what may be rewritten, as the API takes it."""
@@ -216,6 +215,10 @@ class Settings(SimpleNamespace):
             raise click.UsageError(f"{option} has no effect without --verify.")
         if self.verify and self.check:
             raise click.UsageError("--verify needs a result, and --check makes none.")
+        if self.exact and (self.allow or self.types == "cast-rounding"):
+            raise click.UsageError(
+                f"--exact excludes {'--allow conditional' if self.allow else '--types cast-rounding'}."
+            )
         if self.embed and self.external_name is not None:
             raise click.UsageError("--embed and --save-external-data exclude each other.")
         if len(self.runtimes) > 1:
@@ -225,8 +228,6 @@ class Settings(SimpleNamespace):
             raise click.UsageError("--to and --for exclude each other.")
         if self.compared and not self.described:
             raise click.UsageError("--diff with a second model takes no --to and no --for.")
-        if self.described and self.diff == "":
-            raise click.UsageError("Missing option '--to' or '--for', or a second model: --diff MODEL.")
         if self.exit_code and not self.check:
             raise click.UsageError("--exit-code needs --check.")
         if self.no_clobber and (self.force or self.in_place):
@@ -243,3 +244,13 @@ class Settings(SimpleNamespace):
             raise click.UsageError(f"{option} has no effect with -o {self.output}: no file is replaced.")
         if self.quiet and self.verbose:
             raise click.UsageError("--quiet and --verbose exclude each other.")
+
+
+def _once(option: str, given: Sequence[tuple[str, Version]]) -> dict[str, Version]:
+    """Returns versions by domain. UsageError if an option names a domain twice."""
+    versions = dict(given)
+    if len(versions) < len(given):
+        twice = next(domain for domain in versions if [named for named, _ in given].count(domain) > 1)
+        told = " and ".join(str(version) for domain, version in given if domain == twice)
+        raise UsageError(f"{option} names a domain twice: {twice} at {told}")
+    return versions

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -31,13 +32,16 @@ def planned(source: SourceModel, request: Request) -> tuple[ModelPatch, Report]:
 
     Raises RefusedError if there is no way, InvalidModelError, UsageError, and InternalError if a rewrite does not hold.
     """
+    started = time.perf_counter()
     target = resolve(source, request)
     validate(source)
     target, outcome = kernel_opset.planned(source, request, target)
     if target.runtime is not None:
         outcome = runtime_notes.added(source, request, target, outcome)
     if outcome.refusals:
-        raise _refused(source, request, target, outcome)
+        refused = _refused(source, request, target, outcome)
+        refused.report.seconds = time.perf_counter() - started
+        raise refused
     examples = Examples(source, outcome) if request.examples else None
     types: Mapping[str, TypeProto] = {}
     if outcome.patch.any_change or target.moves:
@@ -114,6 +118,10 @@ def _report(source: SourceModel, target: Target, outcome: Plan) -> Report:
             source, outcome
         )
         dropped = outcome.patch.graph.dropped | outcome.patch.graph.dropped_inputs
+        absent = target.opsets.keys() - source.imports.everywhere.keys() - added - {opsets.AI_ONNX}
+        report.notes += [
+            f"the model does not import {domain}: its opset is nothing to change" for domain in sorted(absent)
+        ]
         before = [value.name for value in source.proto.graph.input]
         report.inputs_added = [value.name for value in outcome.patch.graph.inputs]
         report.inputs_removed = [name for name in before if name in dropped]

@@ -28,6 +28,7 @@ NONE: Final = "there is none"
 _SHAPES: Final = r"give the model's inputs (fixed )?shapes( if it depends on these)?(, or |$)"
 _HERE: Final = "choose an opset on this side of the boundary"
 _GO: Final = re.compile(r"go no (lower|higher) than opset (\d+)(?! of)")
+_ANY_GO: Final = re.compile(r"go no (?:lower|higher) than opset (\d+)(?: of ([\w.]+))?")
 _STEPS: Final = 5  # options, or opsets, that one node may ask for, one after the other
 
 
@@ -35,7 +36,15 @@ def with_remedies(source: SourceModel, request: Request, aim: int, refusals: Seq
     """Returns the refusals at an ai.onnx opset with remedies that hold: followed, they lead to a result or to what they
     announce."""
     trials = _Trials(source, request, aim, refusals)
-    return [trials.followed(refusal) for refusal in refusals]
+    followed = [trials.followed(refusal) for refusal in refusals]
+    if request.runtime is None:
+        return followed
+    return [refusal._replace(remedy=for_runtime(refusal.remedy)) for refusal in followed]
+
+
+def for_runtime(remedy: str) -> str:
+    """Returns a remedy for somebody with a runtime: its opset is not chosen, so another runtime is the way to one."""
+    return _ANY_GO.sub(lambda go: f"take a runtime that runs it at {go[2] or 'opset'} {go[1]}", remedy)
 
 
 def options_after(remedy: str, options: Options) -> Options:
@@ -64,6 +73,7 @@ class _Trials:
         self._refusals = refusals
         self._found: dict[tuple[int, Options], Sequence[Refusal]] = {(aim, request.options): refusals}
         self._fixed = _has_fixed_inputs(source)
+        self._functions = {name for _, name, _ in source.functions}
 
     def followed(self, refusal: Refusal) -> Refusal:
         """Returns the refusal with a remedy that holds."""
@@ -90,7 +100,8 @@ class _Trials:
     def _advice(self, refusal: Refusal) -> str:
         """Returns what a refusal advises, without what the model has already; else the way around its boundary."""
         remedy = re.sub(_SHAPES, "", refusal.remedy) if self._fixed else refusal.remedy
-        return with_way(remedy, way_around(refusal))
+        call = refusal.operator in self._functions  # whose boundary is that of a node in the function
+        return with_way(remedy, way_around(refusal._replace(domain="ai.onnx") if call else refusal))
 
     def _with_true_opset(self, refusal: Refusal, advice: str) -> str:
         """Returns the advice with an opset, and options if it takes them, at which the node is not refused."""
@@ -128,7 +139,7 @@ class _Trials:
         return None
 
     def _again(self, refusal: Refusal, opset: int, options: Options) -> Refusal | None:
-        """Returns the refusal of the same node at another opset, or with other options."""
+        """Returns the refusal of the same node at another opset or with other options, or of what it becomes there."""
         key = opset, options
         if key not in self._found:
             request = self._request if opset == self._aim else self._request.at(opset)
@@ -138,16 +149,28 @@ class _Trials:
                 self._found[key] = outcome.refusals
             except OnnxConvertError:  # what is refused need not be sound elsewhere
                 self._found[key] = self._refusals
-        return next((one for one in self._found[key] if _is_same_node(one, refusal)), None)
+        found = self._found[key]
+        same = next((one for one in found if _is_same_node(one, refusal)), None)
+        return same or next(
+            (one for one in found if self._is_made_of(one, refusal) and one not in self._refusals), None
+        )
+
+    def _is_made_of(self, one: Refusal, refusal: Refusal) -> bool:
+        """Returns whether a node was written in place of a refused one, which its name tells, or is a call whose
+        function is inlined now, if the refused one stands in a function."""
+        if refusal.path.startswith("function ") and one.operator in self._functions:
+            return True
+        place, written = f"{refusal.path}/{refusal.node}/", f"{one.path}/{one.node}"
+        return written.lstrip("/").startswith(place.lstrip("/"))
 
 
 def _options_text(before: Options, after: Options) -> str:
     """Returns the options that differ, as they are typed."""
-    told = ["leave out --exact"] if before.exact and not after.exact else []
-    told += [f"--types {after.types}"] if before.types != after.types else []
+    told = [f"--types {after.types}"] if before.types != after.types else []
     told += ["--allow conditional"] if after.conditional and not before.conditional else []
     told += ["--expand all"] if after.expand_all and not before.expand_all else []
-    return " ".join(told)
+    left = ["leave out --exact"] if before.exact and not after.exact else []
+    return ", ".join([*([" ".join(told)] if told else []), *left])
 
 
 def _has_fixed_inputs(source: SourceModel) -> bool:

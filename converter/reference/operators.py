@@ -170,6 +170,8 @@ def _find(name: str) -> tuple[str, str, int]:
         plugins.load()
     known = _operators()
     places = [place for place, one in known if one == operator and (place == domain or not prefix)]
+    if not places and path.endswith(".onnx"):
+        raise UsageError(f"no operator {path!r} is known: a model is described by onnx-convert {path}")
     if not places:
         by_name = {one.lower(): opsets.shown(place) + "." + one if place else one for place, one in sorted(known)}
         close = difflib.get_close_matches(operator.lower(), by_name, n=4)

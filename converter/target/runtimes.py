@@ -191,7 +191,7 @@ def find(text: str) -> Runtime:
     key = _key(version)
     if not key:
         raise UsageError(f"{version!r} is no version of {rows[0].name}")
-    older = [row for row in rows if _key(row.version) <= key]
+    older = [row for row in rows if (number := _key(row.version)) <= key + (0,) * (len(number) - len(key))]
     if not older:
         counted = _tables()[rows[0].name].get("counted", "")
         hint = f" (versions are {counted})" if counted else ""
@@ -203,7 +203,10 @@ def find(text: str) -> Runtime:
     notes: tuple[str, ...] = ()
     if number != key[: len(number)] or len(number) < min(2, len(key)):
         which = "the nearest older one" if row.version else "of which one row is known, without a version"
-        notes = (f"{row.name} {version} is not listed: taken to be like {row}, {which}",)
+        told = f"{row.name} {version} is not listed: taken to be like {row}, {which}"
+        if len(number) > len(key) and number[: len(key)] == key:
+            told = f"{row.name} {version} is taken to be {row}, the oldest of it"
+        notes = (told,)
     return replace(row, notes=notes, guess=guess)
 
 

@@ -23,9 +23,12 @@ if TYPE_CHECKING:
 _LISTED: Final = 20  # nodes
 
 
-def judge(cases: Collection[Case], model: ModelProto, called: Collection[tuple[str, str]], where: str) -> None:
+def judge(
+    cases: Collection[Case], model: ModelProto, called: Collection[tuple[str, str]], where: str, *, declared: bool
+) -> None:
     """Raises InvalidModelError if any node of a model does not fit the opset that it is written for, with all that do
-    not and the opsets that all nodes fit. `called` are the functions, by domain and name."""
+    not and the opsets that all nodes fit. `called` are the functions, by domain and name; `declared` says that the
+    opsets are not those of the stamp, but what somebody said instead."""
     faults = [(case, fault) for case in cases if (fault := _fault(case, case.opset, called))]
     if not faults:
         return
@@ -35,8 +38,11 @@ def judge(cases: Collection[Case], model: ModelProto, called: Collection[tuple[s
     misfits = {case.domain: case.opset for case, _ in reversed(faults)}
     what = "1 node does" if len(lines) == 1 else f"{len(lines)} nodes do"
     stamps = " and ".join(f"{opsets.shown(domain)} {misfits[domain]}" for domain in reversed(misfits))
-    fitting = "; ".join(_fitting(cases, domain, misfits[domain], called) for domain in reversed(misfits))
-    raise InvalidModelError(f"{what} not fit {stamps}, its stamp: {shown}; {fitting}", where=where)
+    fitting = "; ".join(
+        _fitting(cases, domain, misfits[domain], called, declared=declared) for domain in reversed(misfits)
+    )
+    whose = "as it is declared to be" if declared else "its stamp"
+    raise InvalidModelError(f"{what} not fit {stamps}, {whose}: {shown}; {fitting}", where=where)
 
 
 def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
@@ -61,7 +67,9 @@ def _unknown(_: str) -> str:
     return ""
 
 
-def _fitting(cases: Collection[Case], domain: str, present: int, called: Collection[tuple[str, str]]) -> str:
+def _fitting(
+    cases: Collection[Case], domain: str, present: int, called: Collection[tuple[str, str]], *, declared: bool
+) -> str:
     """Returns the opsets of the domain of a misfit that all nodes fit, in words, and how to say that it is one."""
     ours = [case for case in cases if case.domain == domain]
     fits = [opset for opset in range(1, opsets.latest(domain) + 1) if all(_fits(case, opset, called) for case in ours)]
@@ -77,7 +85,8 @@ def _fitting(cases: Collection[Case], domain: str, present: int, called: Collect
     told = " and ".join(str(low) if low == high else f"{low} to {high}" for low, high in ranges)
     nearest = min(fits, key=lambda opset: abs(opset - present))
     way = f"--from {domain}:{nearest}" if domain != opsets.AI_ONNX else f"--from {nearest}"
-    return f"all nodes fit {name}opset {told}: if the stamp is wrong, {way} reads the model at {nearest}"
+    doubt = "" if declared else "if the stamp is wrong, "
+    return f"all nodes fit {name}opset {told}: {doubt}{way} reads the model at {nearest}"
 
 
 def _fits(case: Case, opset: int, called: Collection[tuple[str, str]]) -> bool:

@@ -31,7 +31,7 @@ def validate(source: SourceModel) -> None:
     _ = source.index  # one walk over structure, tensors and stated types, which raises
     called = {(opsets.canonical_domain(function.domain), function.name) for function in source.proto.functions}
     cases = cases_of(source)
-    stamp.judge(cases, source.proto, called, source.name)
+    stamp.judge(cases, source.proto, called, source.name, declared=source.restamping is not None)
     for node in source.index.kinds.constants:
         _raise(node, attributes.fault(node, source.imports.everywhere.get(opsets.AI_ONNX, 1), ""), source.name)
     suspicious = False
