@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts a result into its place once it is known to compute the same.
 
-Until then it is called `.unverified`, and `.mismatch` if it does not.
+Until then it is a temporary file, which is removed if verification dies of it; if it differs, it is called `.mismatch`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ def why(found: Verification) -> tuple[str, str]:
     if found.verdict == UNVERIFIED:
         return UNVERIFIED, f"not verified: {found.reason}"
     where = f"; the result is kept as {found.kept}" if found.kept else ""
-    return MISMATCH, f"computes something else: {found.reason}{where}"
+    first = found.first
+    node = f"; first at {first.operator} {first.node!r}" if first is not None and first.node not in found.reason else ""
+    unseen = bool(found.runs) and all(run.agrees for run in found.runs)  # the outputs are the same
+    says = "is another model than it should be" if unseen else "computes something else"
+    return MISMATCH, f"{says}: {found.reason}{node}{where}"
 
 
 def save_verified(
@@ -49,7 +53,7 @@ def save_verified(
 
     `saving` are the keywords of `Conversion.save`.
     """
-    from onnx_convert.storage.files import take_place
+    from onnx_convert.storage.files import aside, take_place
     from onnx_convert.verification.outcome import DIFFERENT
     from onnx_convert.verification.run import verify
     from onnx_convert.verification.subjects import Subject
@@ -57,25 +61,24 @@ def save_verified(
     place = Path(path)
     if place.exists() and not place.is_file():
         raise UsageError(f"{path}: is no file; --verify needs one")
-    aside, _ = beside(place, "unverified")
     kept, folder = beside(place, "mismatch")
     name = saving.get("external_name") or f"{place.name}.data"
-    conversion.save(str(aside), progress=progress, **{**saving, "external_name": name})
     report = conversion.report
-    try:
-        with Subject(source, stamps_of(report)) as before, Subject(aside) as after:
+
+    def save(temporary: Path) -> None:
+        conversion.save(str(temporary), progress=progress, **{**saving, "external_name": name})
+
+    with aside(place, save) as temporary:
+        with Subject(source, stamps_of(report)) as before, Subject(temporary) as after:
             found = verify(before, after, inputs, report, folder)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-    found.result = path
-    conversion.close()
-    if found.verdict == DIFFERENT:
-        take_place(aside, kept)
-        found.kept = found.result = report.destination = str(kept)
-    else:
-        report.replaced = take_place(aside, place)
-        report.destination = path
+        found.result = path
+        conversion.close()
+        if found.verdict == DIFFERENT:
+            take_place(temporary, kept)
+            found.kept = found.result = report.destination = str(kept)
+        else:
+            report.replaced = take_place(temporary, place)
+            report.destination = path
     report.verified = found.to_dict()
     return found
 

@@ -275,6 +275,21 @@ def delivery() -> Iterator[Deliver]:
         locks.close()
 
 
+@contextmanager
+def aside(place: Path, write: Callable[[Path], object]) -> Iterator[Path]:
+    """Yields a file that was written beside its place, under a name of its own, and is removed unless it has been moved
+    by then; if its process is killed, whoever writes into the folder next removes it."""
+    temporary = place.parent / f"{_TEMPORARY}{os.urandom(8).hex()}"
+    try:
+        write(temporary)
+        with ExitStack() as locks:
+            with FileIO(temporary) as file:
+                _lock(file, locks)
+            yield temporary
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
 _TEMPORARY: Final = ".onnx-convert-"
 _STALE: Final = 60.0  # seconds for which a temporary file may be there before it is locked
 

@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import onnx
 import pytest
+from click.testing import CliRunner
 from many import SOFTMAX, Here, converted, opset
 from texts import model
 
 import onnx_convert
 from onnx_convert.batch.job import Outcome
+from onnx_convert.cli import main
 from onnx_convert.errors import UsageError
 from onnx_convert.verification import evaluators, subjects
 
@@ -112,3 +118,26 @@ def test_as_one_model_at_another_opset_than_its_stamp(tmp_path: Path) -> None:
     onnx.save(model(SOFTMAX, 12), tmp_path / "m.onnx")
     found, code = outcomes(tmp_path / "m.onnx", output=tmp_path / "out", source_opset=11)
     assert (code, found["m.onnx"].status) == (0, "converted")
+
+
+KILLED = """
+import os, sys
+import onnx_convert.verification.run as run
+run.verify = lambda *given: os._exit(9)
+from click.testing import CliRunner
+from onnx_convert.cli import main
+main.main(sys.argv[1:])
+"""
+
+
+def test_what_is_left_of_a_killed_verification_goes_with_the_next(tmp_path: Path) -> None:
+    onnx.save(model(SOFTMAX, 11), tmp_path / "a.onnx")
+    line = [str(tmp_path / "a.onnx"), "--to", "13", "--verify"]
+    done = subprocess.run([sys.executable, "-c", KILLED, *line], check=False, capture_output=True)
+    assert done.returncode == 9
+    (left,) = {path.name for path in tmp_path.iterdir()} - {"a.onnx"}
+    assert left.startswith(".onnx-convert-"), "under no name that could be taken for a result"
+    long_ago = time.time() - 600
+    os.utime(tmp_path / left, (long_ago, long_ago))
+    assert CliRunner().invoke(main.main, line).exit_code == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"a.onnx", "a.opset13.onnx"}
