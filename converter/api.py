@@ -189,9 +189,10 @@ def verify(
 
 
 def diff(before: Model | Conversion, after: Model | Conversion, *, context: int = 3) -> str:
-    """Returns how the nodes of two models differ, as a unified text in ONNX's text form; "" if they do not.
+    """Returns how two models differ, as a unified text in ONNX's text form; "" if they do not.
 
-    Each is a model as `convert` takes it, or what `convert` returned. Weights are not compared.
+    Each is a model as `convert` takes it, or what `convert` returned, whose weights are those of its source. Of two
+    other models the initializers that both have and that differ are named at the end.
     """
     from onnx_convert.reference.difference import Side, unified
 
@@ -203,7 +204,7 @@ def diff(before: Model | Conversion, after: Model | Conversion, *, context: int 
                 sides.append(Side(report.destination or f"{report.source} (converted)", model.skeleton))
             else:
                 source = stack.enter_context(open_source(model, None, incomplete=True))
-                sides.append(Side(source.name, source.proto))
+                sides.append(Side(source.name, source.proto, source))
         return "".join(f"{line}\n" for line in unified(sides[0], sides[1], context))
 
 

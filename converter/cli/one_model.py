@@ -71,7 +71,7 @@ def _compared(asked: Settings) -> int:
     if asked.as_json:
         printing.print_json("compared", diff=text)
     elif text or not asked.quiet:
-        printing.show_difference(text or "The nodes are the same.\n", sys.stdout)
+        printing.show_difference(text or "The nodes and the weights are the same.\n", sys.stdout)
     return 0
 
 

@@ -24,6 +24,15 @@ def elements_of(tensor: TensorProto) -> numpy.ndarray[Any, Any]:
         raise InvalidModelError(f"damaged: {error}", where=f"tensor {tensor.name!r}") from error
 
 
+def unequal(one: numpy.ndarray[Any, Any], other: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
+    """Returns which elements of two arrays of the same dtype and shape have other bits."""
+    if one.dtype.kind in "OUSb":
+        return numpy.asarray(one != other)
+    bits = [numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8) for array in (one, other)]
+    wrong = bits[0] != bits[1]
+    return numpy.asarray(wrong.reshape(one.size, one.dtype.itemsize).any(axis=1)).reshape(one.shape)
+
+
 _ATTRIBUTE_DTYPES: Final = {
     "value_int": numpy.int64,
     "value_ints": numpy.int64,

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The difference between two models as a unified text: their nodes in ONNX's text form, graph by graph.
 
-Weights are not compared, nor the names of nodes. Nodes that both models have once serve as marks, the longest series of
-them that is in the same order; what lies between two marks is compared in full where it is short.
+The names of nodes are not compared. Nodes that both models have once serve as marks, the longest series of them that is
+in the same order; what lies between two marks is compared in full where it is short. Weights that both models have are
+compared as long as that is not much to read.
 """
 
 from __future__ import annotations
@@ -13,15 +14,22 @@ from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from onnx import TensorProto
+
 from onnx_convert.model import text
 from onnx_convert.model.graphs import bodies, plain
+from onnx_convert.model.tensors import elements, elements_of, unequal
 from onnx_convert.spec import opsets
+from onnx_convert.spec.types import dtype_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from onnx import ModelProto, NodeProto
 
+    from onnx_convert.model.source import SourceModel
+
+_MUCH: Final = 1 << 26  # elements of weights of each model that are read
 _SHORT: Final = 2000  # nodes between two marks that are compared one by one
 
 Change = tuple[int, int, int, int]
@@ -29,14 +37,17 @@ Change = tuple[int, int, int, int]
 
 
 class Side(NamedTuple):
-    """One of the two models, and what it is called."""
+    """One of the two models, what it is called, and who has the elements of its weights, if these are to be
+    compared."""
 
     name: str
     model: ModelProto
+    source: SourceModel | None = None
 
 
 def unified(before: Side, after: Side, context: int = 3) -> Iterator[str]:
-    """Yields the lines of the difference of two models; none if their nodes are the same."""
+    """Yields the lines of the difference of two models; none if their nodes are the same, and the weights that were
+    compared."""
     one, other = _lines(before.model), _lines(after.model)
     header = [f"--- {before.name}\t{_stamps(before.model)}", f"+++ {after.name}\t{_stamps(after.model)}"]
     for path in dict.fromkeys([*one, *other]):
@@ -56,6 +67,43 @@ def unified(before: Side, after: Side, context: int = 3) -> Iterator[str]:
                 yield from (f"+{line}" for line in new[new_low:new_high])
                 at = high
             yield from (f" {line}" for line in old[at:stop])
+    if lines := [*_weights(before, after)]:
+        yield from [*header, "@@ weights @@", *lines]
+
+
+def _weights(before: Side, after: Side) -> Iterator[str]:
+    """Yields a line before and one after for each initializer of the main graphs that both have, and that differs."""
+    source, result = before.source, after.source
+    if source is None or result is None:
+        return
+    places = {tensor.name: tensor for tensor in after.model.graph.initializer}
+    read = left = 0
+    for tensor in before.model.graph.initializer:
+        twin = places.get(tensor.name)
+        if twin is None:
+            continue
+        line, new = (_weight(kind) for kind in (tensor, twin))
+        if line != new:
+            yield from (f"-{line}", f"+{new}")
+            continue
+        size = elements(tensor)
+        pair = (source.elements(tensor), result.elements(twin)) if read + size <= _MUCH else ()
+        if not pair or any(whole.external_data for whole in pair):  # whose file is missing, or nobody knows where
+            left += 1
+            continue
+        read += size
+        mine, its = map(elements_of, pair)
+        if count := int(unequal(mine, its).sum()):
+            yield from (f"-{line}", f"+{new}  # {count} of {mine.size} elements differ")
+    if left:
+        yield f" # not compared, too large or without a file: {left} weights"
+
+
+def _weight(tensor: TensorProto) -> str:
+    dims = f"[{','.join(map(str, tensor.dims))}]" if tensor.dims else ""
+    known = tensor.data_type in TensorProto.DataType.values()
+    line = f"{dtype_name(tensor.data_type) if known else '?'}{dims} {plain(tensor.name)}"
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in line)
 
 
 def _span(start: int, stop: int) -> str:

@@ -18,7 +18,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import name_of, plain, subgraphs, used_names
-from onnx_convert.model.tensors import elements_of
+from onnx_convert.model.tensors import elements_of, unequal
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ class _Comparison:
         except (InvalidModelError, OSError):  # who runs it says so
             return ""
         self._size += mine.nbytes
-        wrong = _unequal(mine, got)
+        wrong = unequal(mine, got)
         if not wrong.any():
             return ""
         place = tuple(int(i) for i in numpy.argwhere(wrong)[0])
@@ -279,15 +279,6 @@ def _weights(body: Body) -> Iterator[TensorProto]:
 def _first(node: NodeProto) -> str:
     """Returns the first output of a node."""
     return next((name for name in node.output if name), "")
-
-
-def _unequal(one: numpy.ndarray[Any, Any], other: numpy.ndarray[Any, Any]) -> numpy.ndarray[Any, Any]:
-    """Returns which elements have other bits."""
-    if one.dtype.kind in "OUSb":
-        return numpy.asarray(one != other)
-    bits = [numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8).reshape(array.size, -1)
-            if array.size else numpy.zeros((0, 1), numpy.uint8) for array in (one, other)]  # fmt: skip
-    return numpy.asarray((bits[0] != bits[1]).any(axis=1)).reshape(one.shape)
 
 
 def _shown(tensor: TensorProto) -> str:

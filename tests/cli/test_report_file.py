@@ -11,10 +11,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner, Result
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from texts import model
 
 import onnx_convert
@@ -158,8 +159,33 @@ def test_the_difference_of_source_and_result(folder: Path) -> None:
     with onnx_convert.convert("m.onnx", to=12) as conversion:
         conversion.save(folder / "n.onnx")
     assert run("m.onnx --diff n.onnx").stdout.splitlines()[2:] == lines[2:]
-    assert run("m.onnx --diff m.onnx").stdout == "The nodes are the same.\n"
+    assert run("m.onnx --diff m.onnx").stdout == "The nodes and the weights are the same.\n"
     assert run("m.onnx --diff n.onnx --to 12").exit_code == 2
+
+
+def test_the_difference_of_weights(folder: Path) -> None:
+    text = "(float[3] x) => (float[3] y) <float[3] w = {%s}, int64 k = {1}, %s> { a = Mul (x, w)  y = Add (a, b) }"
+    onnx.save(model(text % ("1,2,3", "float b = {1}"), 13), folder / "one.onnx")
+    onnx.save(model(text % ("1,0,0", "float[1] b = {1}"), 13), folder / "two.onnx")
+    lines = run("one.onnx --diff two.onnx").stdout.splitlines()
+    assert lines[0].startswith("--- one.onnx") and lines[1].startswith("+++ two.onnx")
+    assert lines[2:] == [
+        "@@ weights @@", "-float[3] w", "+float[3] w  # 2 of 3 elements differ", "-float b", "+float[1] b",
+    ]  # fmt: skip
+    source = model(text % ("1,2,3", "float b = {1}"), 13)
+    numbers = np.arange(4096, dtype=np.float32)
+    for name, tensor in (("three", numbers), ("four", numbers + 1)):
+        copy = onnx.ModelProto.FromString(source.SerializeToString())
+        copy.graph.initializer.append(numpy_helper.from_array(tensor, "large"))
+        onnx.save(
+            copy, folder / f"{name}.onnx", save_as_external_data=True, location=f"{name}.data", size_threshold=1024
+        )
+    changed = "+float[4096] large  # 4096 of 4096 elements differ"
+    assert run("three.onnx --diff four.onnx").stdout.splitlines()[-1] == changed
+    assert run("three.onnx --diff three.onnx").stdout == "The nodes and the weights are the same.\n"
+    (folder / "four.data").unlink()
+    told = run("three.onnx --diff four.onnx").stdout.splitlines()[-1]
+    assert told == " # not compared, too large or without a file: 1 weights"
 
 
 def test_a_drawing_in_text() -> None:
