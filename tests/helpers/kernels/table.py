@@ -110,7 +110,7 @@ def _of_schema(
     for stamp in range(min(told, default=0), max(told, default=-1) + 1):
         answers |= told.get(stamp, {})  # one that was not asked for again has not changed
         taken = _taken(schema, types, kernels, answers)
-        by_stamp.append((stamp, _text(types, _boxes(types, taken, _free(answers)))))
+        by_stamp.append((stamp, text_of_boxes(types, _boxes(types, taken, _free(answers)))))
     for text, group in groupby(by_stamp, key=lambda pair: pair[1]):
         stamps = [stamp for stamp, _ in group]
         if text:
@@ -180,7 +180,7 @@ def _split(taken: set[Combination], free: set[Combination]) -> list[Box]:
     return found
 
 
-def _text(types: Mapping[str, Sequence[str]], boxes: Sequence[Box]) -> str:
+def text_of_boxes(types: Mapping[str, Sequence[str]], boxes: Sequence[Box]) -> str:
     """Returns the text of boxes: `*`, or `T=float,double;T1=-int64` between bars; "" if there are none."""
     texts = []
     for box in boxes:
