@@ -8,11 +8,11 @@ rich console prints. Nothing here prints, and rich is imported only by the funct
 
 from __future__ import annotations
 
-from itertools import groupby, zip_longest
-from types import MappingProxyType
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onnx_convert.report import CONDITIONAL, EQUIVALENT, nodes_text
+from onnx_convert.cli.loaders import loaded_by
+from onnx_convert.report import CONDITIONAL, EQUIVALENT
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -332,38 +332,8 @@ def _described(told: Description, verbose: bool) -> Iterator[tuple[str, str]]:
     yield "dtypes", _counted(told.dtypes, len(told.dtypes))
     if told.highest:
         yield "in reach", f"opset {told.lowest} to {told.highest}"
-    yield "loaded by", "\n".join(_loaded_by(told))
+    yield "loaded by", "\n".join(loaded_by(told))
     yield from (("note:", note) for note in told.notes)
-
-
-def _runtimes(rows: Iterable[Runtime], kernels: Mapping[str, Sequence[str]] = MappingProxyType({})) -> Iterator[str]:
-    """Yields one line for each runtime: its versions from the first to the last, and whether that is uncertain; one for
-    each run of versions that have no kernels for the same nodes."""
-    for (name, lacking), group in groupby(rows, key=lambda row: (row.name, kernels.get(str(row)))):
-        members = [*group]
-        first, last = members[0].version, members[-1].version
-        versions = first if first == last else f"{first} to {last}"
-        line = f"{name} {versions}".rstrip() + (f" ({members[-1].certainty})" if members[-1].doubt else "")
-        if lacking:
-            more = f" and {len(lacking) - _FEW} more" if len(lacking) > _FEW else ""
-            line += f", without a kernel for {'; '.join(lacking[:_FEW])}{more}"
-        yield line + (", with a kernel for each node" if lacking == [] else "")
-
-
-def _loaded_by(told: Description) -> Iterator[str]:
-    """Yields the runtimes that load the model as it is, one in a line, and those that do once they are taught what they
-    lack, in a line for each kind of lack."""
-    if told.unknown:
-        names = ", ".join(told.unknown)
-        yield f"none: {names} {'is no operator' if len(told.unknown) == 1 else 'are no operators'} at the model's opset"
-        return
-    lines = [*_runtimes(told.runtimes, told.kernels)]
-    yield from lines or ["none of the listed runtimes as it is"]
-    groups: dict[tuple[str, ...], list[Runtime]] = {}
-    for row in told.taught:
-        groups.setdefault(tuple(row.lacks(told.foreign)), []).append(row)
-    for domains, rows in groups.items():
-        yield f"once it is taught {nodes_text(told.foreign, domains)}: {', '.join(_runtimes(rows))}"
 
 
 def _flaw(why: str) -> list[str]:

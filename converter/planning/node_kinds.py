@@ -19,7 +19,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.spec.types import type_str
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from onnx import FunctionProto, GraphProto
 
@@ -75,6 +75,19 @@ def without_kernel(kinds: Mapping[Kind, list[str]], kernels: Kernels) -> dict[st
         if reason := kind.lacking(kernels):
             told.setdefault(reason, []).extend(names)
     return told
+
+
+def reasons_of(kinds: Mapping[Kind, list[str]], kernels: Kernels) -> dict[str, list[str]]:
+    """Returns what nodes have no kernel of a runtime, each with their names, without saying of which runtime."""
+    start = f"{kernels.runtime} has no kernel for "
+    return {reason.removeprefix(start): names for reason, names in without_kernel(kinds, kernels).items()}
+
+
+def named(names: Sequence[str]) -> str:
+    """Returns the names of nodes, few of them."""
+    shown = ", ".join(repr(name) for name in names[:3] if name)
+    more = len(names) - 3
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def kinds_of(source: SourceModel) -> dict[Kind, list[str]]:

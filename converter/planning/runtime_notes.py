@@ -7,15 +7,20 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from onnx_convert.planning.node_kinds import kinds_of, named, reasons_of
 from onnx_convert.report import nodes_text
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
+from onnx_convert.target.kernels import of_provider
 from onnx_convert.target.resolve import unused_excess
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from onnx_convert.model.source import SourceModel
     from onnx_convert.planning.plan import Plan
     from onnx_convert.rewrite.kernels import Kernels
+    from onnx_convert.target.kernels import Table
     from onnx_convert.target.request import Request
     from onnx_convert.target.resolve import Target
     from onnx_convert.target.runtimes import Runtime
@@ -41,6 +46,8 @@ def added(source: SourceModel, request: Request, target: Target, outcome: Plan) 
     if target.kernels is not None:
         told += _moved_for_kernels(source, runtime, target, target.kernels)
         warned += [] if outcome.refusals else _without(nodes, source, target, target.kernels)
+    if (provider := of_provider(runtime)) is not None and not outcome.refusals:
+        told += _on_cpu(source, after, nodes, provider)
     return outcome._replace(
         refusals=[*outcome.refusals, *too_new],
         notes=[*told, *runtime.remarks, *outcome.notes],
@@ -71,6 +78,33 @@ def _without(nodes: Counter[tuple[str, str]], source: SourceModel, target: Targe
             what = operator if opsets.is_known(domain) else f"{domain}.{operator}"
             told.append(f"{target.runtime} has no kernel for {what} at opset {opset} (nodes: {count})")
     return told
+
+
+def _on_cpu(
+    source: SourceModel, after: Mapping[str, int], nodes: Counter[tuple[str, str]], provider: Table
+) -> list[str]:
+    """Returns which nodes the CPU runs because the provider has no kernel for them: those that stay what they are by
+    their types, others by their operator."""
+    functions = {key[:2] for key in source.functions}
+    opset_of = {opsets.canonical_domain(domain): opset for domain, opset in after.items()}
+    staying = {
+        kind._replace(opset=opset): names
+        for kind, names in kinds_of(source).items()
+        if (opset := opset_of.get(kind.domain, kind.opset))
+        and opsets.schema_at(kind.operator, opset, kind.domain)
+        == opsets.schema_at(kind.operator, kind.opset, kind.domain)
+    }
+    told = [f"{reason} ({named(names)})" for reason, names in reasons_of(staying, provider).items()]
+    kept = {(kind.domain, kind.operator) for kind in staying}
+    for (name, operator), count in nodes.items():
+        domain = opsets.canonical_domain(name)
+        opset = opset_of.get(domain, source.imports.everywhere.get(domain, 1))
+        if (domain, operator) not in kept | functions and not provider.has(domain, operator, opset):
+            what = operator if opsets.is_known(domain) else f"{domain}.{operator}"
+            told.append(f"{what} at opset {opset} (nodes: {count})")
+    if told:
+        return [f"{provider.runtime} has no kernel for {what}: the CPU runs it" for what in told]
+    return [f"{provider.runtime} has a kernel for each node"]
 
 
 def _foreign(source: SourceModel, runtime: Runtime) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from onnx import AttributeProto, GraphProto, TensorProto
 
 from onnx_convert.model.graphs import subgraphs
-from onnx_convert.planning.node_kinds import kinds_of, without_kernel
+from onnx_convert.planning.node_kinds import kinds_of, named, reasons_of
 from onnx_convert.planning.reach import Reach
 from onnx_convert.planning.remedies import way_around
 from onnx_convert.spec import opsets
@@ -22,12 +22,14 @@ from onnx_convert.target import kernels, runtimes
 from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from onnx import FunctionProto, TypeProto
 
     from onnx_convert.model.source import SourceModel
+    from onnx_convert.planning.node_kinds import Kind
     from onnx_convert.report import Refusal
+    from onnx_convert.target.kernels import Table
     from onnx_convert.target.request import Request
     from onnx_convert.target.runtimes import Runtime
 
@@ -63,6 +65,7 @@ class Description:
     missing_data: dict[str, str] = field(default_factory=dict)  # data files that cannot be used: what is wrong, by name
     runtimes: list[Runtime] = field(default_factory=list)  # that load it as it is
     kernels: dict[str, list[str]] = field(default_factory=dict)  # what those have no kernel for of which that is known
+    on_cpu: dict[str, list[str]] = field(default_factory=dict)  # what the CPU runs for those that have a provider
     unknown: list[str] = field(default_factory=list)  # operators that ONNX does not have at the model's opset
     foreign: dict[str, Counter[str]] = field(default_factory=dict)  # nodes of neither ONNX nor the model, by domain
     taught: list[Runtime] = field(default_factory=list)  # that load it once they are taught operators among `foreign`
@@ -117,30 +120,23 @@ def describe(source: SourceModel, request: Request) -> Description:
     )
     told.runtimes = [runtime for runtime in loading if not runtime.lacks(told.foreign)]
     told.taught = [runtime for runtime in loading if runtime.lacks(told.foreign)]
-    told.kernels = _without_kernels(source, loading)
+    kinds = kinds_of(source) if any(runtime.kernels for runtime in loading) else {}
+    told.kernels = _without_kernels(kinds, loading, kernels.of_runtime)
+    told.on_cpu = _without_kernels(kinds, loading, kernels.of_provider)
     return told
 
 
-def _without_kernels(source: SourceModel, loading: Sequence[Runtime]) -> dict[str, list[str]]:
-    """Returns what each runtime has no kernel for, by its name and version; for those whose kernels are known."""
-    tables = {str(runtime): table for runtime in loading if (table := kernels.of_runtime(runtime)) is not None}
-    kinds = kinds_of(source) if tables else {}
+def _without_kernels(
+    kinds: Mapping[Kind, list[str]], loading: Sequence[Runtime], table_of: Callable[[Runtime], Table | None]
+) -> dict[str, list[str]]:
+    """Returns what each runtime has no kernel for in a table, by its name and version; for those that have one."""
+    tables = {str(runtime): table for runtime in loading if (table := table_of(runtime)) is not None}
     found: dict[tuple[str, str], list[str]] = {}  # one onnxruntime is in many
     for table in tables.values():
         if (table.name, table.release) not in found:
-            start = f"{table.runtime} has no kernel for "
-            reasons = without_kernel(kinds, table)
-            found[table.name, table.release] = [
-                f"{reason.removeprefix(start)} ({_nodes(names)})" for reason, names in reasons.items()
-            ]
+            reasons = reasons_of(kinds, table)
+            found[table.name, table.release] = [f"{reason} ({named(names)})" for reason, names in reasons.items()]
     return {name: found[table.name, table.release] for name, table in tables.items()}
-
-
-def _nodes(names: Sequence[str]) -> str:
-    """Returns the names of nodes, few of them."""
-    shown = ", ".join(repr(name) for name in names[:3] if name)
-    more = len(names) - 3
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def type_text(kind: TypeProto) -> str:

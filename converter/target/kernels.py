@@ -14,7 +14,8 @@ The operator, with its domain unless that is ai.onnx; the opset of this version 
 that the line holds for, where it does not hold for all; the releases, from the first to the last, or to the newest
 where the last is left out; and the types. These are `*` for all that the schema takes, `?` where only the operator is
 known, or alternatives between bars: for each type variable (or input, or output) that does not take all, those that it
-takes, or behind a minus those that it does not.
+takes, or behind a minus those that it does not. The variable `*` is each of them. A line that begins with `&` gives
+types a name, and `&NAME` stands for them.
 
 A line that begins with `!` is about attributes with which an operator does not run, all of those named together;
 without a value it is any, and `none` is an attribute that is not there; the opsets after the @ are those of the model:
@@ -117,6 +118,25 @@ def of_runtime(runtime: Runtime) -> Table | None:
     return Table(str(runtime), name, releases.index(version)) if version in releases else None
 
 
+def of_provider(runtime: Runtime) -> Table | None:
+    """Returns the kernels of the execution provider that a runtime names; of the newest release before its own that a
+    table has. None if it names none, or is older than the table."""
+    if runtime.provider is None:
+        return None
+    shown, name, version = runtime.provider
+    releases = [release for release, _, _ in _read(name)[0]]
+    older = [number for number, release in enumerate(releases) if _number(release) <= _number(version)]
+    if not older:
+        return None
+    release = releases[older[-1]]
+    by = "" if release == version else f" (by the list of {release})"
+    return Table(f"{runtime} on {shown}{by}", name, older[-1])
+
+
+def _number(release: str) -> tuple[int, ...]:
+    return tuple(map(int, release.split(".")))
+
+
 def _first_release(name: str, operator: str, after: int) -> str:
     """Returns the first release behind one that has a kernel for an operator, "" if none has."""
     releases, lines = _read(name)
@@ -178,6 +198,9 @@ def _read(name: str) -> tuple[list[tuple[str, str, str]], list[str]]:
 
     text = resources.files("onnx_convert.target").joinpath("kernel_tables", f"{name}.txt").read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    for given in [line for line in lines if line.startswith("& ")]:
+        _, name, types = given.split(" ")
+        lines = [line.replace(f"&{name}", types) for line in lines if line != given]
     releases = [line[2:].split(" ", 2) for line in lines if line.startswith("= ")]
     return [(release, certainty, source) for release, certainty, source in releases], [
         line for line in lines if not line.startswith("=")
@@ -196,7 +219,8 @@ def _alternatives(text: str, signature: Signature) -> Alternatives:
         for entry in part.split(";"):
             name, _, listed = entry.partition("=")
             kinds = frozenset(_spelled(kind) for kind in re.findall(r"(?:[^,(]|\([^)]*\)+)+", listed.removeprefix("-")))
-            one[name] = every.get(name, frozenset()) - kinds if listed.startswith("-") else kinds
+            for variable in every if name == "*" else (name,):
+                one[variable] = every.get(variable, frozenset()) - kinds if listed.startswith("-") else kinds
         found.append(one)
     return tuple(found)
 

@@ -54,6 +54,9 @@ class Runtime:
     """A runtime or tool at one version. `opset`, `ir`, `ml` are the highest that it loads, None where it never looks;
     `minimum` is the lowest opset. `follows`: nobody states its IR version, it is that of its opset's ONNX release.
 
+    `kernels` are the table of its kernels and the release there; `provider` are the name of the execution provider that
+    runs what it can, its table and the release, where the CPU runs the rest.
+
     `certainty` is measured, documented, reported or inferred. `notes` say how the row was chosen, `guess` which version
     was taken where none was named, `also` are other names. `domains` are those that it has besides the ones of ONNX,
     each with the highest version that it loads (0: it never looks).
@@ -76,6 +79,7 @@ class Runtime:
     domains: tuple[tuple[str, int], ...] = ()
     guess: str = ""
     kernels: tuple[str, str] | None = None
+    provider: tuple[str, str, str] | None = None
 
     def __str__(self) -> str:
         return f"{self.name} {self.version}".rstrip()
@@ -183,7 +187,8 @@ def find(text: str) -> Runtime:
     guess = ""
     if not version and len(rows) > 1:
         name = rows[0].name
-        version = _installed() if name == "onnxruntime" else ""
+        here = name == "onnxruntime" or "like" in _tables()[name]
+        version = _installed() if here else ""
         which = f"the one that is installed here, {version}" if version else f"the newest listed, {rows[-1].version}"
         guess = f"{name} without a version is taken to be {which}: --for {name}@VERSION names yours"
     if not version:
@@ -230,7 +235,7 @@ def listed() -> tuple[Runtime, ...]:
     releases = [(row["opset"], row["ir"], row["ml"]) for row in tables["onnx"]["rows"]]
     found: list[Runtime] = []
     for name, table in tables.items():
-        for row in table["rows"]:
+        for row in _rows(tables, table):
             inside = row.get("onnxruntime")
             stamps = next(r for r in tables["onnxruntime"]["rows"] if r["version"] == inside) if inside else row
             opset = stamps.get("opset")
@@ -252,6 +257,7 @@ def listed() -> tuple[Runtime, ...]:
                     + (_missing(tables["onnxruntime"], inside) if inside else ()),
                     also=tuple(table.get("also", ())),
                     kernels=_kernels(tables, name, row),
+                    provider=(*table["provider"], row["version"]) if "provider" in table else None,
                     domains=_domains((tables["onnxruntime"] if inside else table).get("domains", {}), opset),
                 )
             )
@@ -264,6 +270,19 @@ def _tables() -> dict[str, Any]:
 
     text = resources.files("onnx_convert.target").joinpath("runtimes.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
+
+
+def _rows(tables: Mapping[str, Any], table: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    """Returns the rows of a table: its own, or one for each release of the onnxruntime that it is `like`, from its
+    `first` to its `last`."""
+    if "like" not in table:
+        rows: Iterable[Mapping[str, Any]] = table["rows"]
+        return rows
+    return [
+        {"version": row["version"], "onnxruntime": row["version"], **{k: row[k] for k in ("certainty", "source")}}
+        for row in tables[table["like"]]["rows"]
+        if _key(table["first"]) <= _key(row["version"]) <= _key(table["last"])
+    ]
 
 
 def _domains(table: Mapping[str, Any], opset: int | None) -> tuple[tuple[str, int], ...]:

@@ -43,3 +43,32 @@ def test_a_description_says_what_has_no_kernel() -> None:
     assert "onnxruntime 1.14" not in told.kernels  # does not load it
     assert "onnx 1.14" not in told.kernels  # nobody knows
     assert told.to_dict()["kernels"] == told.kernels
+
+
+SAMPLE = """(float[1, 1, 4, 4] x, float[1, 3, 3, 2] g) => (int32[1, 1, 3, 3] y)
+    { s = GridSample (x, g) y = Cast <to = 6> (s) }"""
+
+
+def test_a_description_says_what_a_provider_leaves_to_the_cpu() -> None:
+    told = onnx_convert.inspect(with_names(model(SAMPLE, 18, ir=8), "sample", "cast"))
+    assert told.on_cpu["onnxruntime-cuda 1.17"] == ["GridSample at opset 18 ('sample')"]
+    assert told.on_cpu["onnxruntime-cuda 1.18"] == []
+    assert "onnxruntime-cuda 1.15" not in told.on_cpu  # nobody knows
+    assert told.kernels["onnxruntime-cuda 1.17"] == []  # the CPU runs it
+    assert "onnxruntime 1.17" not in told.on_cpu
+    assert told.to_dict()["on_cpu"] == told.on_cpu
+
+
+def test_a_plan_says_what_a_provider_leaves_to_the_cpu() -> None:
+    source = with_names(model(SAMPLE, 18, ir=8), "sample", "cast")
+    notes = onnx_convert.plan(source, runtime="onnxruntime-cuda@1.17").notes
+    assert "onnxruntime-cuda 1.17 on CUDA has no kernel for GridSample at opset 18 ('sample'): the CPU runs it" in notes
+    notes = onnx_convert.plan(source, runtime="onnxruntime-gpu@1.20").notes
+    assert "onnxruntime-cuda 1.20 on CUDA has a kernel for each node" in notes
+
+
+def test_a_plan_says_it_of_what_nodes_become() -> None:
+    """GridSample@20 becomes another version on the way down, and then others where onnxruntime has none at all."""
+    source = with_names(model(SAMPLE, 20, ir=9), "sample", "cast")
+    notes = onnx_convert.plan(source, runtime="onnxruntime-cuda@1.16").notes
+    assert "onnxruntime-cuda 1.16 on CUDA has no kernel for GridSample at opset 19 (nodes: 1): the CPU runs it" in notes

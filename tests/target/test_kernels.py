@@ -14,7 +14,10 @@ from onnx_convert.rewrite import kernels as implemented
 from onnx_convert.spec import opsets, signatures
 from onnx_convert.target import kernels, runtimes
 
-NAMES = sorted({row.kernels[0] for row in runtimes.listed() if row.kernels is not None})
+NAMES = sorted(
+    {row.kernels[0] for row in runtimes.listed() if row.kernels is not None}
+    | {row.provider[1] for row in runtimes.listed() if row.provider is not None}
+)
 LINE = re.compile(r"(?P<operator>[\w.]+) (\*|\d+)(@\d+(-\d+)?)? (?P<span>[\d.]+(-[\d.]*)?) \S+")
 LIMIT = re.compile(r"! [\w.]+(@\d+(-\d+)?)? [\d.]+(-[\d.]*)? \w+(=\w+)?(&\w+(=\w+)?)*")
 
@@ -47,7 +50,7 @@ def test_lines_are_well_formed(name: str) -> None:
     numbers = [tuple(map(int, release.split("."))) for release in releases]
     assert numbers == sorted(set(numbers))
     for line in lines:
-        if line[0] == "=":
+        if line[0] in "=&":
             continue
         pattern = LIMIT if line[0] == "!" else LINE
         assert pattern.fullmatch(line), line
@@ -65,7 +68,7 @@ def test_lines_are_about_operators_that_exist(name: str) -> None:
     }
     newest = {"": opsets.latest(), "ai.onnx.ml": opsets.latest(opsets.AI_ONNX_ML)}
     for line in text(name):
-        if line[0] in "=!":
+        if line[0] in "=!&":
             continue
         operator, version = line.split(" ")[:2]
         domain, version = operator.rpartition(".")[0], version.partition("@")[0]
@@ -140,10 +143,58 @@ def test_domains() -> None:
         ("tensorrt@8.4", "Trilu", False),
         ("tensorrt@10.1", "Bernoulli", False),
         ("tensorrt@10.1", "Conv", True),
+        ("tensorrt@7.1", "Dropout", True),
+        ("tensorrt@10.3", "HannWindow", False),
+        ("tensorrt@10.4", "HannWindow", True),
+        ("tensorrt@10.4", "STFT", False),
+        ("tensorrt@10.6", "STFT", True),
+        ("tensorrt@10.15", "Bernoulli", False),
     ],
 )
 def test_what_tensorrt_says(runtime: str, operator: str, has: bool) -> None:
     assert table(runtime).has("", operator, 17) == has
+
+
+def test_types_that_tensorrt_has() -> None:
+    """Below 10.0 it takes int8 wherever it says so; from there on only to quantize, and uint8 as inputs and outputs."""
+    number = {"double", "float", "float16", "int32", "int64"}
+    assert taken("tensorrt@8.6", "Add", 17) == {*number, "int8", "uint8"}
+    assert taken("tensorrt@10.6", "Add", 20) == {*number, "bfloat16"}
+    assert {"uint8", "bool"} <= taken("tensorrt@10.6", "Cast", 20)
+    assert taken("tensorrt@10.6", "DequantizeLinear", 21) == {"float8e4m3fn", "int32", "int4", "int8"}
+
+
+@pytest.mark.parametrize(
+    ("runtime", "setting", "fine"),
+    [("8.5", "antialias", True), ("8.6", "antialias", False), ("8.5", "cubic", False), ("8.5", "linear", True)],
+)
+def test_how_tensorrt_does_not_resize(runtime: str, setting: str, fine: bool) -> None:
+    settings = {"antialias": 1} if setting == "antialias" else {"mode": setting}
+    node = onnx.helper.make_node("Resize", ["x", "", "s"], ["y"], **settings)
+    assert (implemented.finding(table(f"tensorrt@{runtime}"), node, None, 17, lambda _: "") is None) == fine
+
+
+def provider(runtime: str) -> kernels.Table:
+    """The kernels of a runtime's provider that has a table."""
+    found = kernels.of_provider(runtimes.find(runtime))
+    assert found is not None
+    return found
+
+
+def test_what_cuda_has() -> None:
+    assert [provider(f"onnxruntime-cuda@{v}").has("", "GridSample", 16) for v in ("1.17", "1.18")] == [False, True]
+    assert kernels.of_provider(runtimes.find("onnxruntime-gpu@1.15")) is None
+    assert kernels.of_provider(runtimes.find("onnxruntime@1.20")) is None
+    assert not provider("onnxruntime-cuda@1.20").has("", "Unique", 11)
+    assert table("onnxruntime-cuda@1.20").has("", "Unique", 11)  # on the CPU
+
+
+def test_a_release_that_a_provider_has_no_list_of_takes_the_one_before() -> None:
+    assert (
+        provider("onnxruntime-directml@1.24").runtime == "onnxruntime-directml 1.24 on DirectML (by the list of 1.21)"
+    )
+    assert provider("onnxruntime-directml@1.21").runtime == "onnxruntime-directml 1.21 on DirectML"
+    assert kernels.of_provider(runtimes.find("onnxruntime-directml@1.20")) is None
 
 
 def test_types_go_together() -> None:

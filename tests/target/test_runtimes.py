@@ -107,7 +107,7 @@ def test_the_installed_onnxruntime_loads_what_its_row_says_and_no_more() -> None
         ("onnxruntime:1.14", "onnxruntime 1.14", 18, 8, 3),
         (" ONNXRuntime@v1.14.1 ", "onnxruntime 1.14", 18, 8, 3),
         ("ort@1.2", "onnxruntime 1.2", 11, 6, 2),
-        ("onnxruntime_gpu==1.18.0", "onnxruntime 1.18", 21, 10, 5),
+        ("onnxruntime_gpu==1.18.0", "onnxruntime-cuda 1.18", 21, 10, 5),
         ("triton@22.12", "triton 22.12", 17, 8, 3),
         ("triton@22.12-py3", "triton 22.12", 17, 8, 3),
         ("windowsml@10-1903", "windowsml 10-1903", 8, 3, 1),
@@ -138,7 +138,7 @@ def test_found(text: str, found: str, opset: int | None, ir: int | None, ml: int
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("tensorrt@10.7", "tensorrt 10.1"),
+        ("tensorrt@10.7", "tensorrt 10.6"),
         ("onnxruntime@1.999", str(BY_NAME["onnxruntime"][-1])),
         ("triton@23.01", "triton 22.12"),
         ("windowsml@10-20H2", "windowsml 10-2004"),

@@ -28,7 +28,8 @@ def lines(kernels: Sequence[Kernel], others: Sequence[Kernel], opset: int, ml: i
         if schema.name == "Constant":
             yield Line(*place, 0, 0, "*")
         elif mine:
-            yield Line(*place, 0, 0, text_of_boxes(variables(schema), boxes(schema, mine)))
+            if taken := boxes(schema, mine):
+                yield Line(*place, 0, 0, text_of_boxes(variables(schema), taken))
         elif (schema.has_function or schema.has_context_dependent_function) and not any(
             kernel.is_for(schema.since_version) for kernel in theirs[place[:2]]
         ):
@@ -57,7 +58,9 @@ def boxes(schema: OpSchema, kernels: Sequence[Kernel]) -> list[Box]:
 def _box(schema: OpSchema, types: Mapping[str, Sequence[str]], kernel: Kernel) -> Box:
     """Returns the types that a kernel takes of each variable; a kernel may name an input or output instead."""
     named = {formal.name: formal.type_str for formal in (*schema.inputs, *schema.outputs)}
-    taken = {named.get(name, name) if name not in types else name: frozenset(kinds) for name, kinds in kernel.types.items()}
+    taken = {
+        named.get(name, name) if name not in types else name: frozenset(kinds) for name, kinds in kernel.types.items()
+    }
     return tuple(taken.get(name, frozenset(allowed)) & frozenset(allowed) for name, allowed in types.items())
 
 
