@@ -139,6 +139,8 @@ VALID = [  # by their texts; onnx's inference fails on them
         8,
         ["A", 2, 8],
     ),
+    ("(float[A,3] x, int64[?] s) => (float[] y) { y = Resize(x, , , s) }", 13, [None, None]),
+    ("(float[A,3] x, int64[?] s) => (float[] y) { y = Resize <axes=[1]> (x, , , s) }", 18, [None, None]),
     ("(float[A,3] x) => (float[] y, int64[] i) { y, i = TopK <k=0> (x) }", 9, ["A", 0]),
     ("(float[A,3] x) => (float[] y, int64[] i) { y, i = TopK <k=0, axis=0> (x) }", 1, [0, 3]),
     ("(int64 unused) => (double[] y) <int64 n = {0}> { y = HannWindow <output_datatype=11> (n) }", 17, [0]),
