@@ -268,19 +268,32 @@ def _by_channel(node: Node, op: Emitter) -> tuple[Value, Value, Value]:
 
 @downgrade("GroupNormalization", at=21)
 def normalise_groups(node: Node, op: Emitter) -> Value:
-    """InstanceNormalization takes the groups for channels; then scale and bias apply to the channels."""
+    """InstanceNormalization takes the groups for channels; then scale and bias apply to the channels. Runtimes have it
+    for no doubles."""
     op.equivalent("each group is normalised by InstanceNormalization")
     x, groups = node.input(0), node.attr("num_groups")
     narrow = node.dtype(0)
+    if 0 in (x.shape or ()):
+        return op.Identity(x)
     stash = DOUBLE if node.attr("stash_type") == DOUBLE else FLOAT
     rows = _cast(op, op.Reshape(x, op.const([0, groups, -1])), narrow, stash)
-    one, zero = op.const([1] * groups, stash), op.const([0] * groups, stash)
-    stage = op.at(6).InstanceNormalization(rows, one, zero, epsilon=node.attr("epsilon"))
+    if stash == DOUBLE:
+        stage = _standardised(op, rows, node.attr("epsilon"))
+    else:
+        one, zero = op.const([1] * groups, stash), op.const([0] * groups, stash)
+        stage = op.at(6).InstanceNormalization(rows, one, zero, epsilon=node.attr("epsilon"))
     stage = _cast(op, stage, stash, narrow)
     if x.rank is None:
         blocks = op.Concat(op.const([0]), _channels(op, node), op.const([-1]), axis=0)
         return op.Reshape(_scaled(op, node, op.Reshape(stage, blocks), 3), op.Shape(x))
     return _scaled(op, node, op.Reshape(stage, _like(op, x)), x.rank)
+
+
+def _standardised(op: Emitter, rows: Value, epsilon: float) -> Value:
+    """Returns doubles whose last axis of three has a mean of 0 and a variance of 1."""
+    centred = op.at(7).Sub(rows, op.at(17).ReduceMean(rows, axes=[2], keepdims=1))
+    variance = op.at(17).ReduceMean(op.at(7).Mul(centred, centred), axes=[2], keepdims=1)
+    return op.at(7).Div(centred, op.at(6).Sqrt(op.at(7).Add(variance, op.const(epsilon, DOUBLE))))
 
 
 def _channels(op: Emitter, node: Node) -> Value:

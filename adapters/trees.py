@@ -306,6 +306,8 @@ def _scores(node: Node, op: Emitter, voting: str, targets: int, aggregate: str, 
     if voting == "class" and (weights < 0).any() and not base.size and len(forest.always_voted()) < targets:
         op.equivalent("whether a class without a vote wins over negative scores is not specified, and runtimes differ")
     added = aggregate in ("MIN", "MAX") and base.any()
+    if added and len(forest.always_voted()) < targets:
+        op.conditional(f"each target has a vote: whether the {aggregate} of none gets a base value is not specified")
     if base.any() and not added:
         op.equivalent("the base values are summed up with the votes")
         forest.roots += [Leaf([(target, value)]) for target, value in enumerate(base.tolist()) if value]

@@ -130,6 +130,9 @@ def _bias(node: Node, numbers: Numbers, query: Value, keys: Value) -> Value | No
         return op.const(numpy.where(known, -inf, 0), dtype)
     if mask is None:
         return None if hidden is None else op.Where(hidden, never, nothing)
+    width, total = known_size(mask, -1), known_size(keys, 2)
+    if width not in (None, 1, total) and total is not None:
+        node.invalid(f"its mask is for {width} keys, and there are {total}", "make the mask as wide as there are keys")
     if node.dtype(_MASK) == BOOL:
         bias = op.Where(mask, nothing, never)
     else:

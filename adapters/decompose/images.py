@@ -92,6 +92,9 @@ def gather_samples(node: Node, op: Emitter) -> Value:
     x, dtype = node.input(0), node.dtype(0)
     work, numbers = working_dtype(dtype), Numbers(op)
     height, width, channels = (numbers.size(x, axis) for axis in (2, 3, 1))
+    if channels.number == 0:
+        bins = numbers.size(node.input(1), 0), 0, node.attr("output_height"), node.attr("output_width")
+        return op.at(8).Expand(op.const(0, dtype), numbers.vector(bins))
     regions = op.Mul(cast(op, node.input(1), work), op.const(node.attr("spatial_scale"), work))
     rows = _samples(node, op, regions, 1, node.attr("output_height"), height, work, [3, 4])
     columns = _samples(node, op, regions, 0, node.attr("output_width"), width, work, [1, 2])

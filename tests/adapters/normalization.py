@@ -209,6 +209,17 @@ def test_three_outputs(dtypes: tuple[int, str, str, str], target: int, x: str) -
         np.testing.assert_allclose(array.astype(np.float64), expected[name], rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize("x", ["0,4,3", "2,4,0"])
+def test_groups_of_nothing_are_nothing(x: str) -> None:
+    """No evaluator runs such a node."""
+    graph = onnx.parser.parse_graph(f"g {group(x, 4, 'num_groups=2')}")
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    for target in (20, 9):
+        result = onnx_convert.convert(source, to=target).model
+        assert [node.op_type for node in result.graph.node] == ["Identity"]
+        validate(result)
+
+
 def test_inference_of_mixed_dtypes_goes_up_and_down() -> None:
     graph = onnx.parser.parse_graph(
         "g (double[2,3] x, float[3] s, float[3] b, float[3] m, float[3] v) => (double[2,3] y)"

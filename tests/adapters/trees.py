@@ -181,6 +181,18 @@ def test_what_a_runtime_decides_is_not_exact(case: MlCase) -> None:
         onnx_convert.convert(case.model(), to={ML: 5}, exact=True)
 
 
+@pytest.mark.parametrize("how", ["MIN", "MAX"])
+def test_whether_the_extremum_of_no_vote_gets_a_base_value_is_a_condition(how: str) -> None:
+    """Such a score stays 0 in onnxruntime, while the text adds the base value to every one."""
+    based = {"base_values": [0.5, -0.25], "aggregate_function": how}
+    with pytest.raises(onnx_convert.RefusedError, match="each target has a vote"):
+        onnx_convert.convert(regressor("", 3, 5, **TWO, **based).model(), to={ML: 5})
+    converted = onnx_convert.convert(regressor("", 3, 5, **TWO, **based).model(), to={ML: 5}, allow="conditional")
+    assert converted.report.form == "conditional"
+    full = regressor("", 3, 5, **FULL, **based).model()
+    assert onnx_convert.convert(full, to={ML: 5}, exact=True).report.form == "exact"
+
+
 def test_positive_votes_are_exact() -> None:
     case = classifier("", 3, 5, [0, 1, 2, 1], class_weights=[1.0, 2.5, 4.0, 0.75])
     assert onnx_convert.convert(case.model(), to={ML: 5}, exact=True).report.form == "exact"

@@ -129,6 +129,13 @@ def test_scores(mode: int, target: int) -> None:
     assert compare(judge(source, feeds), run(result, feeds)) is None
 
 
+def test_a_mask_for_too_few_keys_is_no_fault_of_ours() -> None:
+    """Only from 24 on it may be shorter."""
+    graph = f"({INPUTS.replace('[3,6]', '[3,5]')}) => (float[2,4,3,5] y) {{ y = Attention(q, k, v, m) }}"
+    with pytest.raises(onnx_convert.OnnxConvertError, match="its mask is for 5 keys, and there are 6"):
+        onnx_convert.convert(model(graph, 23), to=22)
+
+
 def test_a_negative_scale() -> None:
     graph = f"({INPUTS}) => (float[2,4,3,5] y) {{ y = Attention<scale=-0.5>(q, k, v, m) }}"
     feeds = {**drawn(**QKV), "m": np.ones((3, 6), bool)}

@@ -112,6 +112,7 @@ ROI: list[Row] = [
         for target in (9, 8, 7)
         for mode in ("spatial_scale=0.75", 'mode="max"')
     ),
+    rewrites("RoiAlign of no regions", 10, 8, align("sampling_ratio=2").replace("[4", "[0")),
     refuses(
         "RoiAlign of as many samples as it takes", 10, 9, align("sampling_ratio=0"), feeds=REGIONS, because="samples"
     ),
@@ -183,6 +184,19 @@ test_rows = each_of(ROWS)
 
 RANDOM = np.random.default_rng(0)
 IMAGE = RANDOM.standard_normal((2, 3, 8, 7)).astype(np.float32)
+
+
+def test_regions_of_no_channels() -> None:
+    graph = (
+        "(float[1,0,4,4] x, float[R,4] r, int64[R] b) => (float[R,0,2,3] y) "
+        "{ y = RoiAlign<output_height=2,output_width=3,sampling_ratio=2>(x, r, b) }"
+    )
+    feeds = {"x": np.zeros((1, 0, 4, 4), np.float32), "r": np.ones((2, 4), np.float32), "b": np.zeros(2, np.int64)}
+    for target in (9, 7):
+        assert (
+            compare(run(model(graph, 10), feeds), run(onnx_convert.convert(model(graph, 10), to=target).model, feeds))
+            is None
+        )
 
 
 @pytest.mark.parametrize("sizes", ["2,3,8,7", "N,C,H,W"])

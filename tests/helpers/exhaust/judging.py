@@ -242,7 +242,7 @@ def _carried(case: Made, variant: Variant, target: int, expected: _Run) -> Verdi
 
 
 def _convert(case: Made, model: ModelProto, target: int) -> Any:
-    to = f"{case.domain}:{target}" if case.domain else target
+    to = {case.domain: target} if case.domain else target
     try:
         return onnx_convert.convert(model, to=to, **case.options)
     except onnx_convert.RefusedError as refused:
