@@ -43,8 +43,9 @@ class Kind(NamedTuple):
 
     def lacking(self, kernels: Kernels) -> str:
         """Returns why a runtime has no kernel for such nodes, "" if it has one, or if nothing is known."""
+        at = opsets.named(self.opset, self.domain if opsets.is_known(self.domain) else opsets.AI_ONNX)
         if not kernels.has(self.domain, self.operator, self.opset):
-            return f"{kernels.runtime} has no kernel for {self._shown} at opset {self.opset}"
+            return f"{kernels.runtime} has no kernel for {self._shown} at {at}"
         node = self._node()
         signature = implemented.signature_of(kernels, self.operator, self.opset, self.domain)
         types = dict(zip([*node.input, *node.output], [*self.inputs, *self.outputs], strict=True))

@@ -76,7 +76,8 @@ def _without(nodes: Counter[tuple[str, str]], source: SourceModel, target: Targe
         opset = target.opsets.get(domain, source.imports.everywhere.get(domain, 1))
         if (domain, operator) not in functions and not kernels.has(domain, operator, opset):
             what = operator if opsets.is_known(domain) else f"{domain}.{operator}"
-            told.append(f"{target.runtime} has no kernel for {what} at opset {opset} (nodes: {count})")
+            at = opsets.named(opset, domain if opsets.is_known(domain) else opsets.AI_ONNX)
+            told.append(f"{target.runtime} has no kernel for {what} at {at} (nodes: {count})")
     return told
 
 

@@ -171,8 +171,7 @@ class Driver:
         elif route.is_unknown:
             where = f"opset {opset}" if opset else "any opset: its domain is not imported"
             reason = f"not an operator of {opsets.shown(node.domain)} at {where}"
-            remedy = "the model is not valid: stamp it with the opset that its nodes were written for"
-            self._refuse(node, Refuse(reason, remedy, code="unknown-operator"), scope)
+            self._refuse(node, Refuse(reason, _other_stamp(node, opset), code="unknown-operator"), scope)
             nodes.keep([node])
         elif route.is_undecided:
             reason = f"what becomes of it between {node.domain} {opset} and {route.stop} is not decided"
@@ -344,3 +343,15 @@ def _stated_by(graph: GraphProto) -> Facts:
 
 def _path(path: str, node: NodeProto, attribute: int) -> str:
     return f"{path}/{name_of(node)}.{node.attribute[attribute].name}".lstrip("/")
+
+
+def _other_stamp(node: NodeProto, opset: int) -> str:
+    """Returns what helps a node that is no operator at the opset of its model, which is 0 if its domain is not
+    imported."""
+    domain = opsets.canonical_domain(node.domain)
+    has = [other for other in range(1, opsets.latest(domain) + 1) if opsets.schema_at(node.op_type, other, domain)]
+    if not has or not opset:
+        return "the model is not valid: stamp it with the opset that its nodes were written for"
+    nearest = min(has, key=lambda other: abs(other - opset))
+    way = f"--from {nearest}" if domain == opsets.AI_ONNX else f"--from {domain}:{nearest}"
+    return f"the model is not valid; if its stamp is wrong, {way} reads it at {nearest}, which has {node.op_type}"

@@ -70,9 +70,10 @@ def finding(
     kernels: Kernels, node: NodeProto, signature: Signature | None, opset: int, type_str_of: Callable[[str], str]
 ) -> Finding | None:
     """Returns what keeps a node without a kernel, None if it has one: `signature` is what the kernels take."""
-    if not kernels.has(opsets.canonical_domain(node.domain), node.op_type, opset):
-        return Finding(f"{kernels.runtime} has no kernel for {node.op_type} at opset {opset}")
     domain = opsets.canonical_domain(node.domain)
+    at = opsets.named(opset, domain)
+    if not kernels.has(domain, node.op_type, opset):
+        return Finding(f"{kernels.runtime} has no kernel for {node.op_type} at {at}")
     for limit in kernels.limits(domain, node.op_type, opset):
         if all(_is_set(node, name, value) for name, value in limit):
             shown = " and ".join(f"{name}={value}" if value else name for name, value in limit)
@@ -85,9 +86,9 @@ def finding(
     if found.formal is None:
         kinds = [kind for name in node.input if (kind := type_str_of(name) if name else "")]
         shown = ", ".join(map(_shown, kinds))
-        return Finding(f"{kernels.runtime} has no kernel for {node.op_type} at opset {opset} with inputs of {shown}")
+        return Finding(f"{kernels.runtime} has no kernel for {node.op_type} at {at} with inputs of {shown}")
     text = f"with {found.formal.name} of {_shown(found.type)}"
-    reason = f"{kernels.runtime} has no kernel for {node.op_type} at opset {opset} {text}"
+    reason = f"{kernels.runtime} has no kernel for {node.op_type} at {at} {text}"
     return Finding(reason, "", found.formal, found.type)
 
 

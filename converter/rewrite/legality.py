@@ -56,21 +56,22 @@ def check(
     """
     if as_written:
         return _check_types(node, signature, opset, type_str_of)
+    at = opsets.named(opset, opsets.canonical_domain(node.domain))
     if signature.deprecated:
-        return Judgement(Finding(f"deprecated at opset {opset}, and no longer legal there"))
+        return Judgement(Finding(f"deprecated at {at}, and no longer legal there"))
     for attribute in node.attribute:
         if attribute.name not in signature.attributes:
-            return Judgement(Finding(f"attribute {attribute.name} does not exist at opset {opset}"))
+            return Judgement(Finding(f"attribute {attribute.name} does not exist at {at}"))
     if signature.required:
         missing = signature.required - {attribute.name for attribute in node.attribute}
         if missing:
-            return Judgement(Finding(f"attribute {min(missing)} is required at opset {opset}"))
+            return Judgement(Finding(f"attribute {min(missing)} is required at {at}"))
     if not signature.min_input <= len(node.input) <= signature.max_input:
         takes = _range(signature.min_input, signature.max_input)
-        return Judgement(Finding(f"{len(node.input)} inputs where opset {opset} takes {takes}"))
+        return Judgement(Finding(f"{len(node.input)} inputs where {at} takes {takes}"))
     if not signature.min_output <= len(node.output) <= signature.max_output:
         has = _range(signature.min_output, signature.max_output)
-        return Judgement(Finding(f"{len(node.output)} outputs where opset {opset} has {has}"))
+        return Judgement(Finding(f"{len(node.output)} outputs where {at} has {has}"))
     return _check_types(node, signature, opset, type_str_of)
 
 
@@ -89,7 +90,8 @@ def _check_types(node: NodeProto, signature: Signature, opset: int, type_str_of:
         if formal.bound:
             other, kind = bound.setdefault(formal.variable, (formal.name, type_str))
             if kind != type_str:
-                text = f"{other} is {kind} and {formal.name} {type_str}; at opset {opset} they have one type"
+                at = opsets.named(opset, opsets.canonical_domain(node.domain))
+                text = f"{other} is {kind} and {formal.name} {type_str}; at {at} they have one type"
                 return Judgement(Finding(text), unknown)
     for index, name in enumerate(node.output):
         formal = signature.formal_output(index)
@@ -99,7 +101,8 @@ def _check_types(node: NodeProto, signature: Signature, opset: int, type_str_of:
         if type_str and type_str not in formal.types:
             return Judgement(_wrong_type(node, opset, formal, "output", type_str), unknown)
     if signature.alternatives and not _goes_together(node, signature, type_str_of):
-        return Judgement(Finding(f"these types do not go together at opset {opset}"), unknown)
+        at = opsets.named(opset, opsets.canonical_domain(node.domain))
+        return Judgement(Finding(f"these types do not go together at {at}"), unknown)
     return Judgement(None, unknown) if unknown else _LEGAL
 
 
@@ -117,12 +120,12 @@ def _goes_together(node: NodeProto, signature: Signature, type_str_of: Callable[
 def _wrong_type(node: NodeProto, opset: int, formal: Formal, side: str, type_str: str) -> Finding:
     domain = opsets.canonical_domain(node.domain)
     shown = type_str.removeprefix("tensor(").removesuffix(")") if type_str.startswith("tensor(") else type_str
-    reason = f"{side} {formal.name} is {shown}, which {node.op_type} does not take at opset {opset}"
+    reason = f"{side} {formal.name} is {shown}, which {node.op_type} does not take at {opsets.named(opset, domain)}"
     floor = first_opset_of(type_str, domain)
     if floor > opset:
         return Finding(
             f"{reason}: no operator of {opsets.shown(domain)} takes {shown} below opset {floor}",
-            f"go no lower than opset {floor}, or change the dtype in the model",
+            f"go no lower than {opsets.named(floor, domain)}, or change the dtype in the model",
             formal,
             type_str,
             max(floor, takes_from(node.op_type, domain, formal.name, side, type_str)),

@@ -39,6 +39,11 @@ def shown(domain: str) -> str:
     return domain or "ai.onnx"
 
 
+def named(opset: int, domain: str = AI_ONNX) -> str:
+    """Returns an opset for people: "opset 13", "opset 3 of ai.onnx.ml"."""
+    return f"opset {opset}" if domain == AI_ONNX else f"opset {opset} of {domain}"
+
+
 @lru_cache(maxsize=1)
 def _releases() -> tuple[tuple[int, int, int], ...]:
     """Returns (IR version, ai.onnx opset, ai.onnx.ml opset) of every ONNX release, oldest first."""

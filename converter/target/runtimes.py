@@ -160,7 +160,8 @@ class Runtime:
             for missing in self.missing:
                 if missing.holds(domain, operator, opset):
                     way = f"; a lower opset may have one: {missing.remedy}" if missing.remedy else ""
-                    yield f"{self} has no kernel for {operator} at opset {opset} (nodes: {count}){way}"
+                    at = f"opset {opset}" if domain == "ai.onnx" else f"opset {opset} of {domain}"
+                    yield f"{self} has no kernel for {operator} at {at} (nodes: {count}){way}"
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the row as plain data, fit for JSON."""

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from texts import model
 
 from onnx_convert.cli.main import main
+from onnx_convert.cli.page.data import remedied
 
 WORDS = "(string[n] a, string[n] b) => (string[n] y) { y = StringConcat (a, b) }"
 RELU = "(float[2] x) => (float[2] y) { y = Relu (x) }"
@@ -90,3 +91,28 @@ def test_no_data_file_is_no_silence() -> None:
 def test_the_report_of_a_refusal_says_how_long_it_took() -> None:
     code, told, _ = run("words.onnx --to 17 --json")
     assert code == 1 and json.loads(told)["seconds"] > 0
+
+
+def test_an_operator_of_another_opset_is_read_at_that_one() -> None:
+    onnx.save(model("(float[2] x) => (float[2] y) { y = HardSwish (x) }", 13), "h.onnx")
+    code, _, errors = run("h.onnx --to 12")
+    assert code == 1
+    assert "the model is not valid; if its stamp is wrong, --from 14 reads it at 14, which has HardSwish\n" in errors
+    assert run("h.onnx --to 12 --from 14")[0] == 0
+    assert remedied(["onnx-convert", "h.onnx", "--to", "12"], "if its stamp is wrong, --from 14 reads it at 14") == (
+        "onnx-convert h.onnx --to 12 --from 14"
+    )
+    onnx.save(model("(float[2] x) => (float[2] y) { y = Nope (x) }", 13), "n.onnx")
+    assert (
+        "the model is not valid: stamp it with the opset that its nodes were written for\n" in run("n.onnx --to 12")[2]
+    )
+
+
+def test_an_opset_of_another_domain_is_told_with_its_domain() -> None:
+    graph = """(string[2] x) => (int64[2] y) {
+      y = ai.onnx.ml.LabelEncoder <keys_strings = ["a", "b"], values_int64s = [1, 2], default_int64 = -1> (x) }"""
+    onnx.save(model(graph, 15, ai_onnx_ml=2), "label.onnx")
+    assert (
+        "tensorrt 8.6 has no kernel for LabelEncoder at opset 2 of ai.onnx.ml\n"
+        in run("label.onnx --for tensorrt@8.6")[2]
+    )

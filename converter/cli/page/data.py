@@ -86,7 +86,7 @@ def remedied(command: Sequence[str], remedy: str) -> str | None:
     wanted = re.search(r"go no (?:lower|higher) than opset (\d+)(?: of ([\w.]+))?", remedy)
     if wanted is not None:
         line = _aimed(line, [f"{wanted[2]}:{wanted[1]}" if wanted[2] else wanted[1]])
-    for option, value in re.findall(r"(?<!leave out )(--(?:types|allow|expand|to)) ([\w.:-]+)", remedy):
+    for option, value in re.findall(r"(?<!leave out )(--(?:types|allow|expand|to|from)) ([\w.:-]+)", remedy):
         if option == "--to":
             line = _aimed(line, [value])
         elif f"{option} {value}" not in " ".join(line):
