@@ -57,3 +57,14 @@ def undecided(monkeypatch: pytest.MonkeyPatch):
     yield
     monkeypatch.undo()
     registry.first_crossing.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def no_adapter_left_behind():
+    """What a test registers is not asked for in the workers of later tests, which do not have it."""
+    from onnx_convert.rewrite import registry
+
+    before = registry.guests()
+    yield
+    for key in registry.guests().keys() - before.keys():
+        registry._modules.pop(key, None)

@@ -126,7 +126,6 @@ def test_the_installed_onnxruntime_refuses_what_is_lowered_for_it() -> None:
 
 def test_a_version_that_nobody_registered_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_decisions", dict(registry.decisions()))
-    monkeypatch.setattr(registry, "_modules", registry.guests())  # or workers of later tests would ask for it
     registry.compatible("Gate", at=2, domain="org.words")
     text = "(float[2] x) => (float[2] y) { y = org.words.Gate (x) }"
     assert (
