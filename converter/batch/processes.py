@@ -5,14 +5,17 @@ as a fork of a server that has no threads and has imported what is heavy."""
 from __future__ import annotations
 
 import multiprocessing
+import signal
+from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import forkserver
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.context import BaseContext
 
-HEAVY: Final = ("onnx_convert.api",)
+HEAVY: Final = ("onnx_convert.api", "onnx_convert.batch.pool")
 """Modules that the conversion of every model needs."""
 
 
@@ -26,11 +29,29 @@ def warm_up() -> BaseContext | None:
         return None
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*HEAVY])
-    forkserver.ensure_running()
+    with deaf():
+        forkserver.ensure_running()
     return context
 
 
-def context() -> BaseContext:
+def context() -> Any:
     """Returns the context for worker processes: the server's if there is one."""
     warm = warm_up() if warm_up.cache_info().currsize else None
     return warm or multiprocessing.get_context("spawn")
+
+
+@contextmanager
+def deaf() -> Iterator[None]:
+    """Makes processes that begin here deaf to Ctrl-C, until they say otherwise: it is their parent that ends them, and
+    an interrupt in the middle of their imports would print where they are."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    resource_tracker.ensure_running()  # which lets interrupts through again when it begins
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

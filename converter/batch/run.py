@@ -13,6 +13,7 @@ from unicodedata import normalize
 from onnx_convert.batch.collection import find
 from onnx_convert.batch.job import CONVERTED, STATUSES, UNCHANGED, UP_TO_DATE, Job, Outcome
 from onnx_convert.batch.makers import guests, makers
+from onnx_convert.batch.pool import refuse_in_worker
 from onnx_convert.batch.workers import Elsewhere, Processes
 from onnx_convert.errors import UsageError
 from onnx_convert.storage.files import tells_case_apart
@@ -148,6 +149,8 @@ def convert_many(
     Returns a `Batch`, whose iteration does the work. A script that has the processes made has to ask for
     `if __name__ == "__main__"`, as with any pool. UsageError if the request makes no sense for any model.
     """
+    if executor is None:
+        refuse_in_worker()
     conversion = {"to": to, **options}
     request = requested(**{"runtime": None, "ir_version": None, **conversion})
     check_opsets(to)

@@ -4,28 +4,22 @@
 from __future__ import annotations
 
 import os
-import signal
 from concurrent import futures
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from onnx_convert.batch import processes
 from onnx_convert.batch.job import CRASHED, TIMED_OUT, Outcome, perform
+from onnx_convert.batch.pool import Pool
 from onnx_convert.errors import InvalidModelError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Generator, Iterable, Iterator
     from concurrent.futures import Executor, Future
 
     from onnx_convert.batch.job import Job
 
-    Submit = Callable[[Job], "Future[Outcome]"]
-
-
 _PATIENCE: Final = 10.0  # seconds until a scheduler has to answer
 _RETRIES: Final = 2
-_POOLS: Final = 3  # that may break one after the other
 
 
 class Workers(Protocol):
@@ -48,25 +42,20 @@ class Elsewhere:
 
     def outcomes(self, jobs: Iterable[Job]) -> Generator[Outcome]:
         """Yields an outcome for each job."""
-        for job, future in self._followed(lambda job: self._executor.submit(perform, job), jobs):
-            yield _outcome(future, job, "in time")
+        self._waiting = {self._executor.submit(perform, job): job for job in jobs}
+        try:
+            for future in futures.as_completed([*self._waiting]):
+                yield _outcome(future, self._waiting.pop(future))  # kept no longer: reports are large
+        finally:
+            for future in self._waiting:
+                future.cancel()
 
     def at_work(self) -> str:
         """Returns the name of a model that is being converted."""
         return next((job.name for future, job in self._waiting.items() if future.running()), "")
 
-    def _followed(self, submit: Submit, jobs: Iterable[Job]) -> Generator[tuple[Job, Future[Outcome]]]:
-        """Hands out jobs and yields each with its future as it ends."""
-        self._waiting = {submit(job): job for job in jobs}
-        try:
-            for future in futures.as_completed([*self._waiting]):
-                yield self._waiting.pop(future), future  # kept no longer: reports are large
-        finally:
-            for future in self._waiting:
-                future.cancel()
 
-
-class Processes(Elsewhere):
+class Processes:
     """Worker processes of this machine. Each imports once and does many jobs; one that dies, or is at a model for
     more than `timeout` seconds, is replaced, and its model is named.
     """
@@ -74,33 +63,16 @@ class Processes(Elsewhere):
     def __init__(self, count: int | None = None, timeout: float | None = None) -> None:
         self._count = count or usable_cores()
         self._timeout = timeout
-        self._waiting = {}
+        self._pool: Pool | None = None
 
     def outcomes(self, jobs: Iterable[Job]) -> Generator[Outcome]:
         """Yields an outcome for each job."""
-        limit = f"after {self._timeout:g} s" if self._timeout is not None else "in time"
-        waiting = [*jobs]
-        for pools_left in reversed(range(_POOLS)):
-            lost = []
-            for job, future in self._pooled(waiting):
-                if pools_left and isinstance(future.exception(), BrokenProcessPool):
-                    lost.append(job)  # a process died between two models, and took the pool along
-                else:
-                    yield _outcome(future, job, limit)
-            waiting = lost
-            if not waiting:
-                return
+        self._pool = Pool(jobs, self._count, self._timeout)
+        yield from self._pool.outcomes()
 
-    def _pooled(self, jobs: list[Job]) -> Generator[tuple[Job, Future[Outcome]]]:
-        from pebble import ProcessPool
-
-        count = min(self._count, len(jobs))
-        pool: Any = ProcessPool(max_workers=count, context=processes.context(), initializer=_prepare)
-        try:
-            yield from self._followed(lambda job: pool.schedule(perform, args=(job,), timeout=self._timeout), jobs)
-        finally:
-            pool.stop()
-            pool.join()
+    def at_work(self) -> str:
+        """Returns the name of a model that is being converted."""
+        return self._pool.at_work() if self._pool is not None else ""
 
 
 @contextmanager
@@ -128,24 +100,12 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _prepare() -> None:
-    """Makes a worker that is told to stop leave no half-written file behind, and imports what is heavy: a time limit
-    is for the model alone."""
-
-    def stop(number: int, _: object) -> NoReturn:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, stop)
-    with suppress(ImportError):  # each job says so
-        import onnx_convert.api  # noqa: F401
-
-
-def _outcome(future: Future[Outcome], job: Job, limit: str) -> Outcome:
+def _outcome(future: Future[Outcome], job: Job) -> Outcome:
     """Returns what a job came to, also if nobody was left to say it."""
     try:
         return future.result()
     except futures.TimeoutError:
-        status, message = TIMED_OUT, f"not done {limit}"
+        status, message = TIMED_OUT, "not done in time"
     except futures.CancelledError:
         status, message = CRASHED, "was cancelled by its executor"
     except Exception as error:  # noqa: BLE001 - executors have errors of their own

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -291,7 +292,10 @@ def aside(place: Path, write: Callable[[Path], object]) -> Iterator[Path]:
 
 
 _TEMPORARY: Final = ".onnx-convert-"
+_IS_TEMPORARY: Final = re.compile(f"{re.escape(_TEMPORARY)}[0-9a-f]{{16}}").fullmatch
 _STALE: Final = 60.0  # seconds for which a temporary file may be there before it is locked
+_REMEMBERED: Final = 1000  # folders
+_swept: dict[str, float] = {}  # when each was looked through
 
 
 def _lock(file: FileIO, locks: ExitStack) -> None:
@@ -304,13 +308,21 @@ def _lock(file: FileIO, locks: ExitStack) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Removes temporary files of ours whose writer was killed: those that nobody holds a lock on."""
-    if fcntl is None:
+    """Removes temporary files of ours whose writer was killed: those that nobody holds a lock on.
+
+    A folder is looked through only once it may hold new ones: it may have many files, and be written into for each.
+    """
+    now, place = time.monotonic(), os.path.abspath(folder)
+    if fcntl is None or now - _swept.get(place, -_STALE) < _STALE:
         return
-    with suppress(OSError):
-        for path in folder.glob(f"{_TEMPORARY}{'[0-9a-f]' * 16}"):
-            with suppress(OSError):
-                _remove_if_stale(path)
+    _swept[place] = now
+    while len(_swept) > _REMEMBERED:
+        del _swept[next(iter(_swept))]
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if _IS_TEMPORARY(entry.name):
+                with suppress(OSError):
+                    _remove_if_stale(Path(entry.path))
 
 
 def _remove_if_stale(path: Path) -> None:

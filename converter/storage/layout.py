@@ -8,7 +8,6 @@ raw elements needs.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -22,6 +21,8 @@ from onnx_convert.model.wire import Memory, Piece, Source, Span, length, prefix,
 from onnx_convert.storage.tensor_data import PAYLOAD_TAGS, RAW_TAG, as_raw, embedded
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from onnx_convert.storage.skeleton import ModelFile
 
 ALIGNMENT = 4096
@@ -29,7 +30,7 @@ ALIGNMENT = 4096
 
 
 # Every external tensor, a placeholder too, has this in its serialised form.
-_EXTERNAL_MARK = rb"\x0a\x08location\x12"
+_EXTERNAL_MARK = b"\x0a\x08location\x12"
 
 
 class External(Enum):
@@ -65,8 +66,7 @@ class Layout:
         back."""
         data = serialised(model)
         self._bytes = Memory(data)
-        interesting = re.compile(rb"%s|%s" % (_EXTERNAL_MARK, re.escape(self.file.text_mark)))
-        self._marks = [match.start() for match in interesting.finditer(data)]
+        self._marks = sorted([*_places(data, _EXTERNAL_MARK), *_places(data, self.file.text_mark)])
         pieces = rewrite(self._bytes, 0, len(data), self) or [Span(self._bytes, 0, len(data))]
         if self._spliced != data.count(self.file.mark.encode()) + data.count(self.file.text_mark):
             raise InternalError("a placeholder stands where no tensor or text belongs")
@@ -155,6 +155,14 @@ class _Texts:
 
     def tensor(self, *_: object) -> None:
         """Leaves the tensor as it is: there is none in a tensor."""
+
+
+def _places(data: bytes, mark: bytes) -> Iterator[int]:
+    """Yields where a mark stands in some bytes."""
+    place = data.find(mark)
+    while place >= 0:
+        yield place
+        place = data.find(mark, place + len(mark))
 
 
 def serialised(model: ModelProto) -> bytes:
