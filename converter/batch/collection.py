@@ -50,13 +50,9 @@ def find(given: Iterable[str | os.PathLike[str]], *, leave_out: Path | None = No
                 paths.setdefault(_place(path), path)
     if not paths:
         raise UsageError("no model was named")
-    shared = os.path.commonpath([_from_root(root) for root in roots])
-    return [Found(path, _from_root(path).relative_to(shared).as_posix()) for path in paths.values()]
-
-
-def _from_root(path: Path) -> Path:
-    """Returns the path from the root, with each `..` resolved as it is written: links keep their own names."""
-    return Path(os.path.normpath(path.absolute()))
+    shared = os.path.join(os.path.commonpath([os.path.abspath(root) for root in roots]), "")
+    # from the root, with each `..` resolved as it is written: links keep their own names
+    return [Found(path, os.path.abspath(path)[len(shared) :].replace(os.sep, "/") or ".") for path in paths.values()]
 
 
 def _place(path: Path) -> str:

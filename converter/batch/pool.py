@@ -47,11 +47,12 @@ class Pool:
 
     def start(self) -> None:
         """Starts as many workers as have something to do."""
-        context = processes.context()
         busy = sum(bool(worker.jobs) for worker in self._workers)
-        with processes.deaf():
-            while len(self._workers) < min(self._count, busy + len(self._waiting)):
-                self._workers.append(_Worker(context))
+        missing = min(self._count, busy + len(self._waiting)) - len(self._workers)
+        if missing > 0:
+            context = processes.context()
+            with processes.deaf():
+                self._workers.extend(_Worker(context) for _ in range(missing))
 
     def outcomes(self) -> Generator[Outcome]:
         """Yields an outcome for each job, in the order in which they end; ends all workers in the end."""
@@ -75,9 +76,10 @@ class Pool:
         by_pipe = {worker.pipe: worker for worker in self._workers}
         for pipe in connection.wait([*by_pipe], self._time_left()):
             worker = by_pipe[pipe]
-            try:
+            said = None
+            with suppress(EOFError, OSError):
                 said = worker.pipe.recv()
-            except (EOFError, OSError):
+            if said is None:
                 self._lost(worker)
                 continue
             worker.since = time.monotonic()

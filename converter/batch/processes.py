@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import threading
 from contextlib import contextmanager
 from functools import lru_cache
 from multiprocessing import forkserver
@@ -43,15 +44,25 @@ def context() -> Any:
 @contextmanager
 def deaf() -> Iterator[None]:
     """Makes processes that begin here deaf to Ctrl-C, until they say otherwise: it is their parent that ends them, and
-    an interrupt in the middle of their imports would print where they are."""
+    an interrupt in the middle of their imports would print where they are. It waits here as well, since a process that
+    is half begun would say so."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
     from multiprocessing import resource_tracker
 
     resource_tracker.ensure_running()  # which lets interrupts through again when it begins
+    came: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    ours = handler is not None and threading.current_thread() is threading.main_thread()
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    if ours:
+        signal.signal(signal.SIGINT, lambda number, _: came.append(number))
     try:
         yield
     finally:
+        if ours:  # another thread, as libraries have, may have taken the signal
+            signal.signal(signal.SIGINT, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)

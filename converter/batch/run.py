@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from contextlib import closing, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from unicodedata import normalize
@@ -177,8 +178,8 @@ def convert_many(
         _check_apart(jobs)
         folder.mkdir(parents=True, exist_ok=True)
         _check_distinct(jobs, folder)
-        recipe = {"request": repr(request), "layout": layout, "makers": makers()}
-        journal = Journal(folder, recipe | ({"verified": True} if verify else {}))
+        recipe = {"request": repr(request), "layout": layout} | ({"verified": True} if verify else {})
+        journal = Journal(folder, lambda: {**recipe, "makers": makers()})
     return Batch(jobs, who, journal, redo=redo)
 
 
@@ -195,9 +196,15 @@ def _workers(executor: Executor | None, count: int | None, timeout: float | None
 
 def _check_apart(jobs: list[Job]) -> None:
     """Raises UsageError if the result of one model would take the place of another."""
-    sources = {os.path.realpath(job.source): job.source for job in jobs}
+    folder_of = lru_cache(maxsize=None)(os.path.realpath)
+
+    def place(path: str) -> str:
+        folder, name = os.path.split(path)
+        return os.path.realpath(path) if os.path.islink(path) else os.path.join(folder_of(folder), name)
+
+    sources = {place(job.source): job.source for job in jobs}
     for job in jobs:
-        if job.destination is not None and (other := sources.get(os.path.realpath(job.destination))) is not None:
+        if job.destination is not None and (other := sources.get(place(job.destination))) is not None:
             raise UsageError(f"{other}: is one of the models, and the result of {job.source} would take its place")
 
 

@@ -14,8 +14,12 @@ import hashlib
 import json
 import os
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NAME: Final = ".onnx-convert.jsonl"
 HASHED: Final = 16 << 20  # bytes up to which a file's content counts
@@ -63,11 +67,12 @@ def _touched(status: os.stat_result) -> list[int]:
 
 
 class Journal:
-    """The record of one folder of results. `recipe` is everything else that a result depends on: options, versions."""
+    """The record of one folder of results. `recipe` returns everything else that a result depends on: options,
+    versions. It is asked once, when that is needed."""
 
-    def __init__(self, folder: Path, recipe: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, recipe: Callable[[], dict[str, Any]]) -> None:
         self._path = folder / NAME
-        self._recipe = hashlib.sha256(json.dumps(recipe, sort_keys=True, default=str).encode()).hexdigest()
+        self._make_recipe = recipe
         self._entries: dict[str, dict[str, Any]] = {}
         try:
             lines = self._path.read_bytes().split(b"\n")
@@ -83,6 +88,10 @@ class Journal:
         if len(lines) > 2 * len(self._entries) + _SLACK:
             with suppress(OSError):
                 self._tidy()
+
+    @cached_property
+    def _recipe(self) -> str:
+        return hashlib.sha256(json.dumps(self._make_recipe(), sort_keys=True, default=str).encode()).hexdigest()
 
     def _tidy(self) -> None:
         """Writes the record anew without what later lines have replaced. A line that somebody else adds meanwhile may

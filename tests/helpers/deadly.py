@@ -15,6 +15,14 @@ class Dies:
         os._exit(11)
 
 
+class Killed:
+    """An opset at the sight of which the process is killed, as by a system that runs out of memory."""
+
+    def __index__(self) -> int:
+        os.kill(os.getpid(), 9)
+        return 13
+
+
 class Hangs:
     """An opset that takes for ever."""
 
