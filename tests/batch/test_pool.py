@@ -76,7 +76,7 @@ def test_a_script_that_does_not_ask_whether_it_is_the_main_one_is_told_so(folder
     (folder / "script.py").write_text(f"{SCRIPT}main()\n")
     done = subprocess.run([sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 1 and done.stderr.count("Traceback") == 1
-    assert done.stderr.endswith('imports this script again: call it under if __name__ == "__main__":\n'), done.stderr
+    assert done.stderr.endswith('import this script again: call it under if __name__ == "__main__":\n'), done.stderr
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="no groups of processes here")
