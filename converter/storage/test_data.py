@@ -41,7 +41,7 @@ def read(place: str | os.PathLike[str], inputs: Sequence[ValueInfoProto]) -> dic
     if path.suffix != ".npz":
         raise UsageError(f"{path}: inputs are an .npz, or a folder of input_0.pb or input_0.npy")
     data = _bytes(path)
-    if not data.startswith(b"PK"):
+    if not zipfile.is_zipfile(BytesIO(data)):
         raise InvalidModelError("is no .npz", where=str(path))
     try:
         with numpy.load(BytesIO(data), allow_pickle=False) as archive:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy
 
 from onnx_convert.verification.bundle import around, is_tensor
+from onnx_convert.verification.comparison import EPSILON
 from onnx_convert.verification.evaluators import LacksError, RunError
 from onnx_convert.verification.first_difference import Found, first_difference
 from onnx_convert.verification.subjects import Subject
@@ -30,6 +31,8 @@ _SETS: Final = 3  # of inputs on which values are looked at
 _MOST: Final = 1024  # values that are looked at; of more, so many, evenly spread
 _FEW, _MANY = 8, 128  # values that are looked at in one run
 _ROOM: Final = 1 << 28  # bytes that the values of one run may take, of each model
+_DRAWS: Final = 3  # of roundings
+_ROUNDINGS: Final = 16  # that two ways to compute the same may be apart
 _TRIES: Final = 8  # values that differ and are run on their own
 
 
@@ -96,3 +99,35 @@ def _differs_alone(found: Found, source: Subject, result: Subject, judge: Judge)
             except (RunError, LacksError):
                 return bool(values)  # the source runs alone, the result does not
     return not judge.output(found.value, *values).agrees
+
+
+def is_ill_conditioned(found: Found, source: Subject) -> bool:
+    """Returns whether roundings of what goes into the nodes around a value move it as far as both models are apart."""
+    floats = {name: value for name, value in found.known.items() if is_tensor(value) and value.dtype.name in EPSILON}
+    expected, got = (numpy.asarray(value) for value in (found.expected, found.got))
+    if found.other_weight or not floats or expected.dtype.name not in EPSILON or expected.shape != got.shape:
+        return False
+    if not all(is_tensor(value) for value in found.known.values()):
+        return False
+    random = numpy.random.default_rng(0)
+    values = []
+    with Subject(around(source, found.source, found.known, found.value)) as alone:
+        try:
+            program = alone.program()
+            for size in (0, *[1] * _DRAWS):
+                noise = {name: _rounded(value, size, random) for name, value in floats.items()}
+                values.append(numpy.asarray(program.run({**found.known, **noise})[0]).astype(numpy.float64))
+        except (RunError, LacksError):
+            return False
+    with numpy.errstate(all="ignore"):
+        moved = max(float(numpy.abs(value - values[0]).max(initial=0)) for value in values[1:])
+        apart = float(numpy.abs(expected.astype(numpy.float64) - got.astype(numpy.float64)).max(initial=0))
+    return apart <= _ROUNDINGS * moved < numpy.inf
+
+
+def _rounded(value: Any, size: int, random: numpy.random.Generator) -> Any:
+    """Returns floats that are apart from others by one rounding at most."""
+    if not size:
+        return value
+    noise = 1 + size * EPSILON[value.dtype.name] * random.uniform(-1, 1, value.shape)
+    return (value.astype(numpy.float64) * noise).astype(value.dtype)

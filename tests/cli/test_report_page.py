@@ -18,6 +18,7 @@ from texts import model
 import onnx_convert
 from onnx_convert.cli import html, markdown
 from onnx_convert.cli.page.data import report_data, with_texts
+from onnx_convert.verification.outcome import FirstDifference, Run, Verification
 
 ROOT = Path(__file__).parents[2]
 PAGE = resources.files("onnx_convert.cli.page")
@@ -102,11 +103,19 @@ def test_the_page_says_how_it_ended(status: str, says: str, mark: str) -> None:
 
 
 def test_a_difference_is_told_with_its_reason() -> None:
-    told = data_of("different", verified={"verdict": "different", "reason": "y differs on <zeros>"})
-    assert "numbers: different" in (page := html.page(told)) and "y differs on &lt;zeros&gt;" in page
-    assert "numbers: different (y differs on \\<zeros\\>)" in markdown.text(told)
-    told["verified"] = {"verdict": "same", "reason": ""}
-    assert "run beside the source on the same inputs" in html.page(told)
+    first = FirstDifference("v", "Softmax", "s<1>", "Softmax@13 down", ("Flatten", "Softmax"))
+    runs = [Run("random 0"), Run("zeros", why="it does not run")]
+    told = Verification(verdict="different", reason="y differs on <zeros>", runs=runs, first=first, notes=["a note"])
+    data = data_of("different", verified=told.to_dict())
+    page = html.page(data)
+    assert "<dd>numbers: different <span" in page and "on 1 of 2 sets of inputs" in page
+    whole = "y differs on <zeros>; first at Softmax s<1>, which became Flatten, Softmax (adapter Softmax@13 down)"
+    assert whole.replace("<", "&lt;").replace(">", "&gt;") in page and "a note" in page
+    assert "numbers: different (on 1 of 2 sets of inputs)" in markdown.text(data)
+    same = data_of("converted", verified=Verification(verdict="same", runs=runs[:1]).to_dict())
+    assert "numbers: same" in html.page(same) and "on 1 set of inputs" in html.page(same)
+    nothing = data_of("unverified", verified=Verification(reason="it runs nowhere").to_dict())
+    assert "numbers: unverified" in html.page(nothing) and "it runs nowhere" in html.page(nothing)
 
 
 def timeless(page: str) -> str:

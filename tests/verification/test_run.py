@@ -395,3 +395,17 @@ def test_a_kernel_of_the_source_that_does_not_do_what_the_text_says() -> None:
         if node.op_type == "Softmax":
             node.attribute[0].i = 2
     assert not onnx_convert.verify(source, result, report=report).same
+
+
+def test_roundings_that_a_node_makes_large_are_not_counted() -> None:
+    """Of values that hardly differ from their mean, where the inputs are tiny."""
+    text = """(float[2,8,6,4] x) => (float[2,8,6,4] y) <float[4] g = {1,1,1,1}>
+        { b = Softmax <axis = 1> (x)  c = HardSwish (b)  y = LayerNormalization (c, g) }"""
+    source = model(text, 17)
+    result, report = converted(source, 11)
+    found = onnx_convert.verify(source, result, report=report)
+    assert found.same, found.reason
+    for node in result.graph.node:
+        if node.op_type == "ReduceMean":
+            node.attribute[0].ints[0] = -2
+    assert not onnx_convert.verify(source, result, report=report).same

@@ -108,7 +108,24 @@ def _verified(data: Plain) -> tuple[str, str]:
     told = data.get("verified")
     if not told:
         return "types and shapes", "numbers were not compared"
-    return f"numbers: {told['verdict']}", told["reason"] or "run beside the source on the same inputs"
+    count = len(told["runs"])
+    wrong = sum(not run["agrees"] for run in told["runs"])
+    sets = f"{count} {'set' if count == 1 else 'sets'} of inputs"
+    return (
+        f"numbers: {told['verdict']}",
+        f"on {wrong} of {sets}" if wrong else f"on {sets}" if count else "not compared",
+    )
+
+
+def _first(told: Plain) -> str:
+    """Returns which node is the first whose value differs, and what it became."""
+    first = told["first"]
+    if not first:
+        return ""
+    by = f" (adapter {first['adapter']})" if first["adapter"] else ""
+    became = f"became {', '.join(first['became'])}{by}" if first["became"] else "is as it was"
+    folder = f"; {first['folder']} holds the nodes around it" if first["folder"] else ""
+    return f"; first at {first['operator']} {first['node']}, which {became}{folder}"
 
 
 def refusal_groups(data: Plain) -> list[Refused]:
@@ -127,6 +144,9 @@ def remarks(data: Plain) -> list[tuple[str, str, bool]]:
     told = [("Warning", text, True) for text in data["warnings"]]
     told += [("Condition", f"{operator_at(step['domain'], step['operator'], 0)}: {step['condition']}", True)
              for step in data["steps"] if step["form"] == "conditional"]  # fmt: skip
+    if (numbers := data.get("verified")) and numbers["reason"]:
+        told.append(("Verified", f"{numbers['reason']}{_first(numbers)}", True))
+    told += [("Verified", text, False) for text in numbers["notes"]] if numbers else []
     told += [("Assumed", text, False) for text in data["assumed"]]
     told += [("Note", text, False) for text in data["notes"]]
     for label, key in _LISTS:
