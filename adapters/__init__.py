@@ -23,7 +23,7 @@ TABLES: Final = tuple(f"{__name__}.tables.{name}" for name in ("compatible", "im
 def _families() -> dict[str, bytes]:
     """Returns the text of every family, by the name of its module."""
     here: Traversable = Path(__file__).parent
-    if not here.is_dir():  # in an archive
+    if not here.is_dir():  # unreached: in an archive, which another process imports
         here = import_module("importlib.resources").files(__name__)
     return {
         f"{package}.{file.name.removesuffix('.py')}": file.read_bytes()

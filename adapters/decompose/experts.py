@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @downgrade("GroupedMatMul", at=29)
-def gather_and_multiply(node: Node, op: Emitter) -> Value:
+def gather_and_multiply(node: Node, op: Emitter) -> Value:  # unreached: of a newer onnx than may be installed
     """The chosen matrices are gathered, row by row, and each is multiplied by its row; so are the biases added."""
     op.equivalent("the operator may round in another order")
     rows, weights, chosen = node.input(0), node.input(1), node.input(2)

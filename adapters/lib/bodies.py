@@ -112,12 +112,6 @@ class Body:
         del self.graph.input[start:]
         return names
 
-    def drop_outputs(self, start: int = 0) -> list[str]:
-        """Takes away the outputs from a place on, and returns their names."""
-        names = self.outputs[start:]
-        del self.graph.output[start:]
-        return names
-
     def node(self, operator: str, *inputs: str, to: str = "", ahead: bool = False, **attributes: Any) -> str:
         """Adds a node after all others, or `ahead` of those that were copied, and returns the name of its output: `to`
         if that is given. Attributes that are None are left out."""

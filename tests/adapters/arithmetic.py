@@ -9,7 +9,7 @@ import numpy as np
 from texts import model
 
 import onnx_convert
-from boundaries import Row, each_of, keeps, rewrites
+from boundaries import Row, each_of, keeps, refuses, rewrites
 from oracle import run
 
 # ---- Mod
@@ -116,6 +116,13 @@ RANGES: list[Row] = [
     ),
     rewrites("Range of double", 28, 11, range_of("double"), feeds=UP, into=["Range"]),
     keeps("Range of double", 11, 28, range_of("double"), feeds=UP),
+    refuses(
+        "Range that counts in float16",
+        27,
+        26,
+        "(float16 a, float16 b, float16 c) => (float16[N] y) { y = Range<stash_type=10>(a, b, c) }",
+        because="it counts in float16",
+    ),
 ]
 
 

@@ -147,6 +147,13 @@ DOWN: list[Row] = [
     rewrites("Clip of int64 by default", 13, 11, constant({}, "int64"), into=["Identity"]),
     keeps("Clip", 12, 11, constant(BOTH)),
     refuses("Clip of bfloat16", 13, 12, run_time("a", "b", dtype="bfloat16"), because="bfloat16"),
+    rewrites(
+        "a bound beyond float",
+        11,
+        10,
+        "(double[3] x) => (double[3] y) <double low = {-1e300}, double high = {0.5}> { y = Clip(x, low, high) }",
+        into=["Max", "Min"],
+    ),
 ]
 
 

@@ -206,6 +206,14 @@ SCANS: list[Row] = [
         .replace("float[3] l", "float[2,3] l")
         .replace("(h, x)", '("", h, x)'),
     ),
+    rewrites(
+        "Scan of strings with a length",
+        8,
+        9,
+        "(int64[1] n, string[1,3,2] x) => (string[1,3,2] z)"
+        " { z = Scan<num_scan_inputs=1, body = b (string[2] u) => (string[2] w) { w = Identity(u) }>(n, x) }",
+        feeds={"n": [3]},
+    ),
 ]
 
 

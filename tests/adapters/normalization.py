@@ -94,6 +94,22 @@ BATCH: list[Row] = [
     keeps(
         "BatchNormalization of float16 by float16 and float", 22, 14, mixed("float16", "float16", "float"), feeds=ONE
     ),
+    rewrites(
+        "BatchNormalization of one axis in training",
+        14,
+        13,
+        "(float[3] x, float[1] s, float[1] b, float[1] m, float[1] v) => (float[3] y, float[1] n, float[1] w)"
+        " { y, n, w = BatchNormalization<training_mode=1>(x, s, b, m, v) }",
+        feeds={"v": [0.5]},
+    ),
+    refuses(
+        "BatchNormalization of elements with statistics of channels",
+        8,
+        9,
+        "(float[2,3,4] x, float[3] s, float[3] b, float[3] m, float[3] v) => (float[2,3,4] y)"
+        " { y = BatchNormalization<spatial=0>(x, s, b, m, v) }",
+        because="spatial is 0",
+    ),
 ]
 
 

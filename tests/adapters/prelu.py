@@ -43,6 +43,15 @@ PRELU: list[Row] = [
     rewrites("PRelu with a slope of three ones", 7, 6, _prelu("2,3,4", "[1,1,1]")),
     rewrites("PRelu by channel", 16, 1, _prelu("2,3,4", "[3,1]"), may_refuse=NO_TILE),
     keeps("PRelu", 6, 1, _prelu("2,3,4", "[3]")),
+    rewrites(
+        "PRelu of unknown rank by the last axis",
+        7,
+        6,
+        "(float[2,2] v, int64[R] r, float[2] s) => (float[M] y) <int64[1] m = {-1}>"
+        " { x = Reshape(v, r) z = PRelu(x, s) y = Reshape(z, m) }",
+        feeds={"r": [2, 1, 2]},
+        dims={"R": 3},
+    ),
 ]
 
 

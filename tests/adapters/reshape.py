@@ -132,6 +132,13 @@ RESHAPE: list[Row] = [
         "(float[M] x, int64[K] s) => (float y) { y = Reshape<allowzero=1>(x, s) }",
         dims={"M": 1, "K": 0},
     ),
+    refuses(
+        "Reshape without a shape",
+        1,
+        5,
+        "(float[2] x) => (float[2] y) { y = Reshape(x) }",
+        because="shape is missing",
+    ),
 ]
 
 

@@ -14,6 +14,7 @@ from exhaust import domains
 from exhaust.choices import Choices, Outside, Tree, again, shrink
 from exhaust.judging import CONVERTED, FAILED, Crossing, Verdict, made, stated, verdict
 from exhaust.making import Made
+from exhaust.measure import excused, unexcused
 from exhaust.pasting import row, row_of
 from exhaust.run import Explorer, Walk, crossings, load, save, table
 
@@ -268,3 +269,28 @@ def test_a_walk_is_kept_and_goes_on(tmp_path: Path) -> None:
     save(state, {chosen[1]: Walk(tried=5)}, seed=1)
     assert [walk.tried for walk in load(state, chosen, seed=1).values()] == [3, 5]
     assert table(walks).splitlines()[1].split()[0] == chosen[0].operator
+
+
+# ---- what is not reached
+
+CODE = """def reached(x):
+    if x:
+        return 1
+    if not x:  # unreached: nothing is false
+        y = 2
+        return y
+    return 3
+def other():  # unreached: of a later opset
+    return 4
+"""
+
+
+def test_what_is_not_reached_says_why() -> None:
+    assert excused(CODE) == {4: range(4, 7), 8: range(8, 10)}
+    assert unexcused("f.py", CODE, [5, 6, 9], [(4, 5)]) == []
+    assert unexcused("f.py", CODE, [3, 5, 6, 9], [(2, 3), (4, 5)]) == ["f.py:3: not reached"]
+    assert unexcused("f.py", CODE, [9], [(2, 4), (4, 7)]) == ["f.py:2: never goes to 4"]
+    assert unexcused("f.py", CODE, [5, 6], [(4, 5), (7, -1)]) == [
+        "f.py:7: never goes to the end",
+        "f.py:8: is reached, and says why not",
+    ]

@@ -89,6 +89,13 @@ BITS: list[Row] = [
         for t in INTEGERS
         for target in (17, 12, 7)
     ),
+    refuses(
+        "Mod of floats like integers",
+        10,
+        9,
+        "(float[2] a, float[2] b) => (float[2] y) { y = Mod(a, b) }",
+        because="fmod is 0",
+    ),
 ]
 
 

@@ -64,6 +64,24 @@ COLUMNS: list[Row] = [
         17,
         "(int32[1,4,2] x) => (int32[1,1,2,3] y) <int64[2] i = {2,3}, int64[2] b = {2,2}> { y = Col2Im(x, i, b) }",
     ),
+    rewrites(
+        "Col2Im with as many axes as strides",
+        18,
+        17,
+        "(float[1,4,9] x, int64[N] i, int64[N] b) => (float[M] y) <int64[1] m = {-1}>"
+        " { z = Col2Im<strides=[1,1]>(x, i, b) y = Reshape(z, m) }",
+        dims={"N": 2},
+        feeds={"i": [4, 4], "b": [2, 2]},
+    ),
+    rewrites(
+        "Col2Im with as many axes as its output",
+        18,
+        17,
+        "(float[1,4,9] x, int64[N] i, int64[N] b) => (float[1,1,?,?] y) { y = Col2Im(x, i, b) }",
+        dims={"N": 2},
+        feeds={"i": [4, 4], "b": [2, 2]},
+        may_refuse={"ranks": "axes", "function": "axes"},
+    ),
 ]
 
 

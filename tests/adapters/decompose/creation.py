@@ -143,6 +143,12 @@ RANGE += [
         options=EXACT,
         into=["Identity", "Add"],
     ),
+    rewrites(
+        "Range of many constants",
+        11,
+        10,
+        "() => (int64[N] y) <int64 a = {0}, int64 b = {100000}, int64 c = {1}> { y = Range(a, b, c) }",
+    ),
 ]
 
 

@@ -78,6 +78,22 @@ ROWS: list[Row] = [
         because="strings",
     ),
     refuses("TfIdfVectorizer unasked", 9, 8, vectorizer("12", "7"), because="large"),
+    refuses(
+        "n-grams of strings",
+        9,
+        8,
+        '(string[4] x) => (float[1] y) { y = TfIdfVectorizer<mode="TF", min_gram_length=1, max_gram_length=1,'
+        ' max_skip_count=0, ngram_counts=[0], ngram_indexes=[0], pool_strings=["a"]>(x) }',
+        because="strings",
+    ),
+    refuses(
+        "fewer weights than places",
+        9,
+        8,
+        '(int64[4] x) => (float[3] y) { y = TfIdfVectorizer<mode="IDF", min_gram_length=1, max_gram_length=1,'
+        " max_skip_count=0, ngram_counts=[0], ngram_indexes=[0,2], pool_int64s=[1,2], weights=[1.0,2.0]>(x) }",
+        because="no weight",
+    ),
 ]
 
 

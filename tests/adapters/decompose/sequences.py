@@ -105,6 +105,20 @@ ROWS: list[Row] = [
         "(float[2] a, int64 p) => (float[2] y) { s = SequenceConstruct(a, a) y = SequenceAt(s, p) }",
         because=", and the",
     ),
+    rewrites(
+        "a sequence that nobody reads",
+        11,
+        10,
+        "(float[2] x) => (float[2] y) { s = SequenceConstruct(x) y = Neg(x) }",
+        into=["Neg"],
+    ),
+    refuses(
+        "a place outside",
+        11,
+        10,
+        "(float[2] x) => (float[2] y) <int64 z = {3}> { s = SequenceConstruct(x) y = SequenceAt(s, z) }",
+        because="position 3",
+    ),
 ]
 
 

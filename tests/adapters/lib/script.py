@@ -19,6 +19,7 @@ from onnx import numpy_helper, parser
 from texts import model, operators
 
 import onnx_convert
+from onnx_convert.adapters.lib.script import Compiled
 from onnx_convert.rewrite import registry
 from oracle import run, run_reference
 
@@ -38,6 +39,12 @@ def test_what_is_shipped_is_sound_and_used(family: str) -> None:
     used = re.findall(r"\bcompiled\.(\w+)", (DECOMPOSE / f"{family}.py").read_text(encoding="utf-8"))
     assert {function.name for function in functions} == set(used)
     assert {path.stem for path in SCRIPTS.glob("*.onnxtxt")} == set(FAMILIES)
+
+
+def test_a_function_that_is_not_there_is_an_attribute_that_is_not_there() -> None:
+    family = Compiled(FAMILIES[0])
+    assert not hasattr(family, "nothing")
+    assert family.functions
 
 
 # ---- what it computes
@@ -163,6 +170,7 @@ def test_a_conversion_imports_no_onnxscript() -> None:
 import sys
 import onnx.parser
 import onnx_convert
+from onnx_convert.adapters.lib.script import Compiled
 nodes = "y = Cosh(x) z = ThresholdedRelu(x) w = MelWeightMatrix(a, a, a, d, d)"
 graph = f"g (float[N] x, int64 a, float d) => (float[N] y, float[N] z, float[?,?] w) {{ {nodes} }}"
 source = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]>' + graph)

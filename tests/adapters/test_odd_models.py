@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models that are no rows, for onnx's checker or every evaluator refuses them: what adapters make of them."""
+
+from __future__ import annotations
+
+import onnx
+import onnx.parser
+import pytest
+from texts import operators
+
+import onnx_convert
+from oracle import ir_version_of
+
+REFUSED = [
+    (
+        "Attention without a number of heads", 23, 22, "q_num_heads is missing",
+        "(float[1,2,4] q, float[1,2,4] k, float[1,2,4] v) => (float[1,2,4] y) { y = Attention(q, k, v) }",
+    ),
+    (
+        "Col2Im onto who knows how many axes", 18, 17, "number of the image's axes",
+        "(float[1,4,9] x, int64[N] i, int64[N] b) => (float[] y) { y = Col2Im(x, i, b) }",
+    ),
+    (
+        "Slice with bounds of unknown number", 10, 9, "number of starts",
+        "(float[] x, int64[N] s, int64[N] e) => (float[] y) { y = Slice(x, s, e) }",
+    ),
+    (
+        "Concat of nothing", 11, 10, "empty",
+        "() => (float[] y) { s = SequenceEmpty() y = ConcatFromSequence<axis=0>(s) }",
+    ),
+    (
+        "what is not in an Optional", 15, 14, "holds nothing",
+        "() => (float[] y) { s = Optional<type: type_proto = float[2]>() y = OptionalGetElement(s) }",
+    ),
+    (
+        "a sequence that a branch gives", 11, 10, "leaves its graph",
+        ("(float[2] x, bool c) => (float[2] y) <int64 z = {0}> { s = SequenceConstruct(x)"
+        " r = If<then_branch = t () => (seq(float[2]) a) { a = SequenceInsert(s, x) },"
+        " else_branch = e () => (seq(float[2]) b) { b = SequenceErase(s) }>(c) y = SequenceAt(r, z) }"),
+    ),
+    (
+        "a sequence that a branch reads in its own way", 11, 10, "is read by",
+        ("(float[2] x, bool c) => (float[2] y) { s = SequenceConstruct(x)"
+        " r = If<then_branch = t () => (seq(float[2]) a) { a = Loop<body = l (int64 i, bool g, seq(float[2]) v)"
+        ' => (bool h, seq(float[2]) w) { h = Identity(g) w = SequenceErase(v) }>("", c, s) },'
+        " else_branch = e () => (seq(float[2]) b) { b = SequenceErase(s) }>(c) y = ConcatFromSequence<axis=0>(r) }"),
+    ),
+    (
+        "an optional that is given", 16, 15, "takes from opset 16 on",
+        "(optional(float[2]) x) => (float[2] y) { t = Identity(x) y = OptionalGetElement(t) }",
+    ),
+]  # fmt: skip
+
+CONVERTED = [
+    (
+        "Scan without its first result", 9, 8, ["Unsqueeze", "Scan", "Squeeze"],
+        ('(float[3,2] x) => (float[3,2] z) { "", z = Scan<num_scan_inputs=1,'
+        " body = b (float[2] u) => (float[2] w, float[2] v) { w = Abs(u) v = Neg(u) }>(x) }"),
+    ),
+    (
+        "SequenceMap whose body states no types", 17, 16,
+        ["SequenceConstruct", "SequenceEmpty", "SequenceLength", "Loop", "SequenceAt"],
+        ("(float[2] x) => (float[2] y) <int64 z = {0}> { s = SequenceConstruct(x)"
+        " t = SequenceMap<body = b (u) => (w) { w = Neg(u) }>(s) y = SequenceAt(t, z) }"),
+    ),
+]  # fmt: skip
+
+
+def model(graph: str, opset: int) -> onnx.ModelProto:
+    imports = [onnx.helper.make_opsetid("", opset)]
+    parsed = onnx.parser.parse_graph(f"g {graph}")
+    return onnx.helper.make_model(parsed, opset_imports=imports, ir_version=ir_version_of(opset))
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "because", "graph"), [pytest.param(*case, id=name) for name, *case in REFUSED]
+)
+def test_refused(source: int, target: int, because: str, graph: str) -> None:
+    with pytest.raises(onnx_convert.RefusedError) as refused:
+        onnx_convert.convert(model(graph, source), to=target)
+    assert any(because in refusal.reason for refusal in refused.value.refusals), refused.value.refusals
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "into", "graph"), [pytest.param(*case, id=name) for name, *case in CONVERTED]
+)
+def test_converted(source: int, target: int, into: list[str], graph: str) -> None:
+    result = onnx_convert.convert(model(graph, source), to=target).model
+    assert operators(result) == into
+
+
+@pytest.mark.parametrize("axis", [1, 2, -1])
+def test_a_scan_of_results_whose_rank_is_not_known(axis: int) -> None:
+    """Onnxruntime asks for shapes of all results of the body."""
+    source = model(
+        f"(float[3,2] x, int64[R] s) => (float[] y) {{ y = Scan<num_scan_inputs=1, scan_output_axes=[{axis}],"
+        " body = b (float[2] u) => (float[] w) { w = Reshape(u, s) }>(x) }",
+        11,
+    )
+    result = onnx_convert.convert(source, to=8).model
+    assert operators(result)[-1] == "Reshape" and operators(result).count("Transpose") == 1
