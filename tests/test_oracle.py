@@ -187,9 +187,9 @@ OLD = [
     (
         "Div of integers",
         6,
-        "(int32[2] a, int32[2] b) => (int32[2] y) { y = Div(a, b) }",
-        {"a": np.array([7, -7], dtype="int32"), "b": np.array([2, 2], dtype="int32")},
-        np.array([3, -3], dtype="int32"),
+        "(int32[4] a, int32[4] b) => (int32[4] y) { y = Div(a, b) }",
+        {"a": np.array([7, -7, -6, -(2**31)], dtype="int32"), "b": np.array([2, 2, 3, 3], dtype="int32")},
+        np.array([3, -3, -2, -715827882], dtype="int32"),
     ),
     (
         "Concat along the old default",

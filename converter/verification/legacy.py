@@ -36,10 +36,11 @@ def fitted(a: Array, b: Array, axis: int | None = None, broadcast: int = 0) -> A
 
 
 def _divided(a: Array, b: Array) -> Array:
-    """Integers are divided towards zero."""
+    """Integers are divided towards zero; the lowest one has no magnitude of its dtype."""
     if a.dtype.kind not in "iu":
         return np.asarray(a / b)
-    return np.asarray(np.sign(a) * np.sign(b) * (np.abs(a) // np.abs(b))).astype(a.dtype)
+    down = a // b
+    return np.asarray(down + ((down < 0) & (down * b != a))).astype(a.dtype)
 
 
 def _binary(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:

@@ -233,7 +233,7 @@ def attention(m: Making) -> None:
         "is_causal": [1, 0],
         "scale": [0.5, 1.0],
         "softcap": [2.0, 0.0],
-        "qk_matmul_output_mode": [0, 1, 2, 3],
+        "qk_matmul_output_mode": [0, 3],  # between the steps, what is masked is as each likes
         "left_window_size": [1, 0, -1, 5],
         "right_window_size": [1, 0, -1, 5],
         "softmax_precision": [1, 11],

@@ -144,7 +144,7 @@ def clip(m: Making) -> None:
     x = m.tensor(m.shape())
     lowest, highest = (0, 3) if x.dtype.name.startswith("u") else (-1, 2)
     m.leave("min", "max")
-    bounds = [lowest, highest, 0, 1, *([float("inf"), float("-inf"), float("nan")] if x.dtype.kind == "f" else [])]
+    bounds = [lowest, highest, 0, 1, *([float("inf"), float("-inf")] if x.dtype.kind == "f" else [])]
     for name in ("min", "max"):
         if m.flag(name):
             m.setting(name, m.pick(f"{name} is", bounds if name == "min" else [highest, *bounds]))

@@ -29,6 +29,7 @@ MEANINGS: list[tuple[str, int, int, Callable[..., Any]]] = [
     ("Clip", 11, EVER, numbers.clip),
     ("Col2Im", 18, EVER, windows.col2im),
     ("ConvTranspose", 1, EVER, windows.conv_transpose),
+    ("Gather", 1, EVER, moving.gather),
     ("LogSoftmax", 1, 13, numbers.log_softmax_1),
     ("LogSoftmax", 13, EVER, numbers.log_softmax),
     ("MatMulInteger", 10, EVER, numbers.matmul_integer),

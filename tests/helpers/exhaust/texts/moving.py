@@ -34,6 +34,11 @@ def slice_(x: Array, starts: Array, ends: Array, axes: Array | None = None, step
     return x
 
 
+def gather(x: Array, indices: Array, *, axis: int = 0) -> Array:
+    """Slices along an axis, in the shape of their indices; negative ones count from the end."""
+    return np.take(x, indices, axis=axis)
+
+
 def unsqueeze(x: Array, given: Array | None = None, *, axes: Any = None) -> Array:
     """The axes are those of the result, in any order."""
     wanted = [int(axis) for axis in (axes if given is None else given)]

@@ -64,12 +64,13 @@ def quantize(
     saturate: int = 1,
 ) -> Array:
     """saturate((x / scale) rounded half to even + zero point), of dtypes that numpy has."""
-    del precision, saturate  # how the quotient is computed; of floats of 8 bits
+    del saturate  # of floats of 8 bits
+    work = np.float16 if precision == onnx.TensorProto.FLOAT16 else np.float32
     kind = zero.dtype if zero is not None else np.dtype(
         onnx.helper.tensor_dtype_to_np_dtype(output_dtype) if output_dtype else np.uint8)  # fmt: skip
     if kind.kind not in "iu" or kind.name not in ("int8", "uint8", "int16", "uint16"):
         raise NotImplementedError(f"quantized to {kind}")
-    quotient = x.astype(np.float32) / spread(scale, x, axis, block_size).astype(np.float32)
+    quotient = x.astype(work) / spread(scale, x, axis, block_size).astype(work)
     shift = 0 if zero is None else spread(zero, x, axis, block_size).astype(np.float64)
     return saturated(np.rint(quotient.astype(np.float64)) + shift, kind)
 
@@ -203,6 +204,15 @@ def _log_sum_exp(x: Array, over: tuple[int, ...]) -> Array:
     return np.log(np.exp(wide - most).sum(axis=over)) + np.squeeze(most, axis=over)
 
 
+def _mean(x: Array, over: tuple[int, ...]) -> Array:
+    """Of integers it is cut off, and no sum of them is too large."""
+    if x.dtype.kind not in "iu":
+        return x.astype(np.float64).mean(axis=over)
+    count = int(np.prod([x.shape[axis] for axis in over]))
+    sums = np.asarray(x.astype(object).sum(axis=over))
+    return np.array([abs(total) // count * (1 if total >= 0 else -1) for total in sums.flat]).reshape(sums.shape)
+
+
 def _in_integers(x: Array) -> Array:
     """Returns integers as such, so that they lose no bits, and reals as doubles."""
     return x if x.dtype.kind in "iu" else x.astype(np.float64)
@@ -212,7 +222,7 @@ _REDUCED = {
     "ReduceL1": lambda x, over: np.abs(_in_integers(x)).sum(axis=over, dtype=_in_integers(x).dtype),
     "ReduceL2": lambda x, over: np.sqrt((x.astype(np.float64) ** 2).sum(axis=over)),
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMean": lambda x, over: x.astype(np.float64).mean(axis=over),
+    "ReduceMean": _mean,
     "ReduceProd": lambda x, over: _in_integers(x).prod(axis=over, dtype=_in_integers(x).dtype),
     "ReduceSumSquare": lambda x, over: (_in_integers(x) ** 2).sum(axis=over, dtype=_in_integers(x).dtype),
 }
