@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from exhaust import domains
+from exhaust import domains, run
 from exhaust.choices import Choices, Outside, Tree, again, shrink
 from exhaust.judging import CONVERTED, FAILED, Crossing, Verdict, made, stated, verdict
 from exhaust.making import Made
 from exhaust.measure import excused, unexcused
 from exhaust.pasting import row, row_of
-from exhaust.run import Explorer, Walk, crossings, load, save, table
+from exhaust.run import Explorer, Walk, crossings, explore, load, save, table
 
 import onnx_convert.adapters  # noqa: F401 (fills the registry)
 from boundaries import Row, rewrites
@@ -269,6 +269,30 @@ def test_a_walk_is_kept_and_goes_on(tmp_path: Path) -> None:
     save(state, {chosen[1]: Walk(tried=5)}, seed=1)
     assert [walk.tried for walk in load(state, chosen, seed=1).values()] == [3, 5]
     assert table(walks).splitlines()[1].split()[0] == chosen[0].operator
+
+
+def test_a_walk_that_was_interrupted_ends_like_one_that_was_not(tmp_path: Path) -> None:
+    state, chosen = tmp_path / "state.json", [one for one in EVERY if one.operator in ("Celu", "Trilu")]
+    whole = {crossing: Walk() for crossing in chosen}
+    explore(whole, 5, budget=100, most=8)
+    walks, kept = {crossing: Walk() for crossing in chosen}, []
+    explore(walks, 5, budget=100, most=4, keep=lambda: kept.append(1))
+    save(state, walks, 5)
+    explore(walks := load(state, chosen, 5), 5, budget=100, most=8)
+    assert walks == whole and {walk.tried for walk in whole.values()} == {8} and not kept
+    explore(walks, 5, budget=0)
+    assert walks == whole
+
+
+def test_a_case_that_was_interrupted_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_crossing: Crossing, _picked: list[int]) -> Verdict:
+        raise KeyboardInterrupt
+
+    walks = {EVERY[0]: Walk()}
+    monkeypatch.setattr(run, "judged", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        explore(walks, 1, budget=100)
+    assert walks == {EVERY[0]: Walk()}
 
 
 # ---- what is not reached

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from exhaust.pasting import pasted
 from onnx_convert.rewrite import registry
 
 BATCH = 4  # cases of a crossing, before it is the next one's turn
+KEPT_EVERY = 15.0  # seconds
 
 
 @dataclass
@@ -85,9 +86,12 @@ class Explorer:
         return choices.picked
 
 
-def explore(walks: dict[Crossing, Walk], seed: int, budget: float, most: int = 10**9) -> None:
-    """Tries cases of all crossings in turn until the budget, in seconds, is used up."""
+def explore(
+    walks: dict[Crossing, Walk], seed: int, budget: float, most: int = 10**9, keep: Callable[[], None] = lambda: None
+) -> None:
+    """Tries cases of all crossings in turn until the budget, in seconds, is used up; calls `keep` now and then."""
     until = time.monotonic() + budget
+    kept = time.monotonic()
     explorers: dict[Crossing, Explorer] = {}
     open_ = [crossing for crossing, walk in walks.items() if not walk.done]
     open_.sort(key=lambda crossing: walks[crossing].tried)
@@ -104,11 +108,13 @@ def explore(walks: dict[Crossing, Walk], seed: int, budget: float, most: int = 1
                     walk.done = True
                     open_.remove(crossing)
                     break
-                walk.tried += 1
-                verdict = judged(crossing, picked)
-                _note(walk, crossing, picked, verdict)
+                _note(walk, crossing, picked, judged(crossing, picked))
+                walk.tried += 1  # an interrupted case is tried again
                 if time.monotonic() > until:
                     return
+            if time.monotonic() > kept + KEPT_EVERY:
+                kept = time.monotonic()
+                keep()
             if walk.tried >= most and crossing in open_:
                 open_.remove(crossing)
 
@@ -183,7 +189,9 @@ def save(path: Path, walks: dict[Crossing, Walk], seed: int) -> None:
     kept = json.loads(path.read_text()) if path.exists() else {}
     others = kept.get("walks", {}) if kept.get("seed") == seed else {}
     mine = {str(crossing): walk.__dict__ for crossing, walk in walks.items()}
-    path.write_text(json.dumps({"seed": seed, "walks": {**others, **mine}}))
+    half = path.with_name(f"{path.name}.new")
+    half.write_text(json.dumps({"seed": seed, "walks": {**others, **mine}}))
+    half.replace(path)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -192,11 +200,15 @@ def main(arguments: list[str] | None = None) -> int:
     walks = load(asked.state, crossings(asked.operator), asked.seed) if asked.state else {
         crossing: Walk() for crossing in crossings(asked.operator)}  # fmt: skip
     started = time.monotonic()
-    try:
-        explore(walks, asked.seed, asked.budget, most=asked.most)
-    finally:
+
+    def keep() -> None:
         if asked.state:
             save(asked.state, walks, asked.seed)
+
+    try:
+        explore(walks, asked.seed, asked.budget, most=asked.most, keep=keep)
+    finally:
+        keep()
     sys.stdout.write(f"\n{table(walks)}\n{time.monotonic() - started:.0f} s\n")
     sys.stdout.flush()
     failed = any(walk.failures for walk in walks.values())
