@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from onnx_convert.adapter import LARGEST, downgrade
+from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.lib.dtypes import FLOATS, STRING, cast, working_dtype
 from onnx_convert.adapters.lib.numbers import Number, Numbers
+from onnx_convert.adapters.lib.shapes import ranked
 
 if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter, Node, Value
@@ -25,22 +25,19 @@ if TYPE_CHECKING:
 
 @downgrade("Col2Im", at=18)
 def put_blocks_together(node: Node, op: Emitter) -> Value:
-    """Writes a ConvTranspose for floats in blocks of a known size; else adds each element to where it belongs."""
+    """Shifts rows and adds them up for floats in blocks of a known size; else adds each element to where it belongs."""
     if node.input(0).dtype == STRING:
         node.refuse("strings have no sum")
     op.equivalent("the sum may be taken in another order")
     blocks = _Blocks.of(node, Numbers(op))
     if blocks.size.known is not None and node.dtype(0) in FLOATS:
-        return _transposed_convolution(node, op, blocks, blocks.size.known.astype(int))
+        return _folded(node, op, blocks, blocks.size.known.astype(int))
     return _scattered(node, op, blocks)
 
 
 @dataclass
 class _Blocks:
-    """The places of the blocks in the image: a vector each, of as many elements as the image has axes.
-
-    `left` is what is left over at the end of the image with its pads, behind the last block.
-    """
+    """The places of the blocks in the image: a vector each, of as many elements as the image has axes."""
 
     image: Number
     size: Number
@@ -49,7 +46,6 @@ class _Blocks:
     strides: Array
     dilations: Array
     counts: Number
-    left: Number
 
     @classmethod
     def of(cls, node: Node, numbers: Numbers) -> _Blocks:
@@ -59,8 +55,7 @@ class _Blocks:
         strides, dilations = (numpy.array(node.attr(name) or [1] * axes) for name in ("strides", "dilations"))
         before, after = pads[:axes], pads[axes:]
         room = replace(image - ((size - 1) * dilations + (1 - before - after)), low=0)
-        steps = room // strides
-        return cls(image, size, before, after, strides, dilations, steps + 1, room - steps * strides)
+        return cls(image, size, before, after, strides, dilations, room // strides + 1)
 
 
 def _axes(node: Node) -> int:
@@ -76,25 +71,46 @@ def _axes(node: Node) -> int:
     return rank - 2
 
 
-def _transposed_convolution(node: Node, op: Emitter, blocks: _Blocks, size: Array) -> Value:
-    """Writes a kernel for each element of a block that puts it into its place; images one by one."""
-    x, numbers, count = node.input(0), blocks.image.numbers, prod(size.tolist())
-    node.limit(count, count, most=LARGEST)
-    batch, channels = numbers.size(x, 0), numbers.size(x, 1) // count
-    known = blocks.left.known
-    y = op.ConvTranspose(
-        op.Reshape(x, numbers.vector([-1 if batch.number is None else batch * channels, count, blocks.counts])),
-        op.const(numpy.eye(count).reshape(count, 1, *size), node.dtype(0)),
-        kernel_shape=size.tolist(),
-        strides=blocks.strides.tolist(),
-        dilations=blocks.dilations.tolist(),
-        pads=None if known is None else [*blocks.before.tolist(), *blocks.after.tolist()],
-        output_padding=None if known is None else [int(number) for number in known],
-    )
-    if known is None:  # first what lies beyond the last block, then without the pads
-        none = [0] * 2
-        y = op.Pad(y, numbers.vector([none, -blocks.before, none, blocks.left - blocks.after]))
-    return op.Reshape(y, numbers.target([batch, channels, blocks.image]))
+def _folded(node: Node, op: Emitter, blocks: _Blocks, size: Array) -> Value:
+    """Adds up axis by axis, the last first. A row for each place in a block, longer by one step than the image is, read
+    as rows of the image's length, puts each element where it belongs. Nothing but zeros is added to an element, so an
+    infinity stays where it is."""
+    x, numbers, dtype = node.input(0), blocks.image.numbers, node.dtype(0)
+    places = [numbers.of(int(length)) for length in size]
+    pairs = [part for axis, place in enumerate(places) for part in (place, blocks.counts[axis])]
+    axes, rank = range(len(places)), 2 * len(places) + 1
+    own = op.Reshape(cast(op, x, working_dtype(dtype)), numbers.vector([-1, *places, blocks.counts]))
+    order = [0, *(axis + half for axis in range(1, len(places) + 1) for half in (0, len(places)))]
+    y, inner = own if len(places) == 1 else op.Transpose(own, perm=order[:rank]), numbers.of(1)
+    padded = blocks.image + (blocks.before + blocks.after)
+    for axis in reversed(axes):
+        place, count, length = pairs[2 * axis], pairs[2 * axis + 1], padded[axis]
+        stride, step = int(blocks.strides[axis]), int(blocks.dilations[axis])
+        if stride > 1:
+            apart = op.Reshape(y, numbers.vector([-1, 1, inner]))
+            y = _lengthened(op, apart, numbers.of(stride - 1))
+        rows = op.Reshape(y, numbers.vector([-1, count * stride, inner]))
+        rows = _lengthened(op, rows, length + step - count * stride)
+        flat = op.Reshape(rows, numbers.vector([-1, place * (length + step), inner]))
+        shifted = _lengthened(op, flat, place * -step)
+        y = op.Reshape(shifted, numbers.vector([-1, place, length, inner]))
+        y = op.at(12).ReduceSum(y, axes=[1], keepdims=0)
+        inner *= length
+    y = cast(op, y, dtype)
+    if blocks.before.any() or blocks.after.any():
+        ends = blocks.image + blocks.before
+        y = op.Reshape(y, numbers.vector([-1, padded]))
+        y = op.at(13).Slice(y, op.const(blocks.before), ends.value, op.const([axis + 1 for axis in axes]))
+    head = [numbers.size(x, 0), numbers.size(x, 1) // int(size.prod())]
+    return op.Reshape(y, numbers.target([*head, blocks.image]))
+
+
+def _lengthened(op: Emitter, x: Value, more: Number) -> Value:
+    """Adds zeros to the second of three axes, or takes away what is behind."""
+    if more.number is None:
+        none = [0] * 3
+        return op.at(11).Pad(ranked(op, x, 3), more.numbers.vector([none, 0, more, 0]))
+    return op.at(10).Pad(x, pads=[0, 0, 0, 0, int(more.number), 0]) if more.number else x
 
 
 def _scattered(node: Node, op: Emitter, blocks: _Blocks) -> Value:

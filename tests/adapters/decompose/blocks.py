@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from boundaries import Row, each_of, refuses, rewrites
 
 # ---- Col2Im
@@ -93,11 +95,23 @@ EDGES: list[Row] = [
         "(float[1,3,4] x, int64[2] i) => (float[1,1,2,4] y) <int64[2] b = {1,3}> "
         "{ y = Col2Im<strides=[1,2],pads=[0,1,0,1]>(x, i, b) }",
         feeds={"i": [2, 4]},
-        may_refuse={"ranks": "axes" if target > 10 else "rank", "function": "axes"},
-        unjudged={"float64": "onnxruntime has no ConvTranspose of double, and the reference crops none that is full"},
+        may_refuse={"ranks": "axes", "function": "axes"},
     )
     for target in (17, 13, 10)
 ] + [
+    *(  # an infinity is added to what it meets, and to nothing else
+        rewrites(
+            f"Col2Im of infinities{more}",
+            18,
+            target,
+            f"(float[1,4,{count}] x) => (float[1,1,4,5] y) <int64[2] i = {{4,5}}, int64[2] b = {{2,2}}> "
+            f"{{ y = Col2Im{more}(x, i, b) }}",
+            feeds={"x": np.resize([1, np.inf, -2, 0, np.nan, 3, -np.inf], (1, 4, count))},
+            unjudged={"float16": "the runtime has no Col2Im of halves"},
+        )
+        for target in (17, 9)
+        for more, count in (("", 12), ("<strides=[3,1],dilations=[1,3],pads=[0,1,0,0]>", 3), ("<strides=[2,3]>", 4))
+    ),
     rewrites(
         "Col2Im of no image",
         18,
