@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from onnx_convert.model.graphs import name_of, plain
 from onnx_convert.verification.judging import Judge
 from onnx_convert.verification.outcome import DIFFERENT, FirstDifference, Within
+from onnx_convert.verification.probing import probe
 from onnx_convert.verification.structure import compare_structure, makes_all_values
 from onnx_convert.verification.within import compare_values
 
@@ -55,13 +56,17 @@ class Inspection:
 
     def differing_value(self, sets: Mapping[str, Feeds]) -> tuple[Feeds, str] | None:
         """Compares what rewritten nodes make. Returns the inputs on which a value differs, and that."""
-        if self._structure is None or not self._structure.suspects:
+        if self._structure is None:
             return None
         found = self._found
         judge = Judge(self._source.proto, self._result.proto, "")
         inside = compare_values(self._source, self._result, judge, sets, self._structure.suspects)
         found.within = found.within._replace(values=inside.values)
         if inside.found is None:
+            count, told = probe(self._source, self._result, judge, self._structure.inner)
+            found.within = found.within._replace(values=inside.values + count)
+            if told:
+                found.verdict, found.reason = DIFFERENT, f"{told}; {_UNSEEN}"
             return None
         one = inside.found
         found.verdict = DIFFERENT

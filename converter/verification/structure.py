@@ -38,7 +38,7 @@ _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 class Structure(NamedTuple):
     """How two models compare as messages: `nodes` are the same, `rewritten` are not, in the order of the source;
     `weights` have the same bytes, `size` in all. `broken` says what is not as it has to be, with the node of the source
-    around it. `suspects` are nodes of the main graph that are, or hold, others than before."""
+    around it. `suspects` are nodes of the main graph that are, or hold, others than before, `inner` those within."""
 
     nodes: int
     rewritten: int
@@ -46,6 +46,14 @@ class Structure(NamedTuple):
     size: int
     broken: tuple[Broken, ...]
     suspects: tuple[NodeProto, ...]
+    inner: tuple[Inner, ...]
+
+
+class Inner(NamedTuple):
+    """A rewritten node of a subgraph or a function, and the bodies of the result at the same place."""
+
+    node: NodeProto
+    bodies: tuple[Body, ...]
 
 
 class Broken(NamedTuple):
@@ -94,6 +102,7 @@ class _Comparison:
         self._changed = None if report is None else _changed(source, report)
         self._nodes = self._rewritten = self._weights = self._size = 0
         self._broken: list[Broken] = []
+        self._inner: list[Inner] = []
         self._suspects: dict[str, NodeProto] = {}  # by the name of their first output
         self._functions: set[Any] = set()  # that are others, or hold others
 
@@ -106,7 +115,15 @@ class _Comparison:
             self._compare(place, after[place.path])
         self._reach_calls()
         ordered = [node for node in self._source.proto.graph.node if _first(node) in self._suspects]
-        return Structure(self._nodes, self._rewritten, self._weights, self._size, tuple(self._broken), tuple(ordered))
+        return Structure(
+            self._nodes,
+            self._rewritten,
+            self._weights,
+            self._size,
+            tuple(self._broken),
+            tuple(ordered),
+            tuple(self._inner),
+        )
 
     def _compare(self, place: _Place, others: list[Body]) -> None:
         makers: dict[str, list[NodeProto]] = defaultdict(list)
@@ -124,6 +141,8 @@ class _Comparison:
                 continue
             self._rewritten += 1
             self._suspect(node, place)
+            if place.path:
+                self._inner.append(Inner(node, tuple(others)))
             if self._claims(node) and (makers[_first(node)] or not place.moves(self._changed or set())):
                 self._broken.append(Broken(_other_node(node, makers[_first(node)]), node))
         for tensor in _weights(place.body):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 # Operators that hand on elements as they are, of which inputs (others say how).
-_PASSES: Final[dict[str, tuple[int, ...]]] = dict.fromkeys(
+PASSES: Final[dict[str, tuple[int, ...]]] = dict.fromkeys(
     """Identity Cast CastLike Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Expand Tile Gather GatherElements
     GatherND SpaceToDepth DepthToSpace Pad Compress Optional OptionalGetElement""".split(),
     (0,),
@@ -87,7 +87,7 @@ class Uses:
                 function, inside = called
                 if position < len(function.input):
                     yield from self._of(function.input[position], inside, seen)
-            elif not domain and position in _PASSES.get(node.op_type, ()):
+            elif not domain and position in PASSES.get(node.op_type, ()):
                 for output in node.output:
                     yield from self._of(output, body, seen)
             elif node.op_type in ("Loop", "Scan"):

@@ -160,3 +160,20 @@ def test_what_is_no_conversion_is_judged_by_its_outputs() -> None:
     one = model(text % ("3,4", "t = Mul (x, w)  u = Add (t, t)  y = Neg (u)"), 13)
     other = model(text % ("6,8", "t = Mul (x, w)  y = Neg (t)"), 13)
     assert onnx_convert.verify(one, other).same
+
+
+def test_a_node_of_a_branch_that_is_not_taken() -> None:
+    text = """(float[2,3,4] x) => (float[2,3,4] y) <bool never = {0}> { y = If (never) <
+        then_branch = g () => (float[2,3,4] t) { t = Softmax <axis = 1> (x) },
+        else_branch = h () => (float[2,3,4] e) { e = Abs (x) }> }"""
+    source = model(text, 13)
+    conversion = onnx_convert.convert(source, to=12)
+    spoiled = conversion.model
+    assert onnx_convert.verify(source, spoiled, report=conversion.report).within.values >= 1
+    for node in spoiled.graph.node[0].attribute[0].g.node:
+        if node.op_type == "Softmax":
+            node.attribute[0].i = 1
+    for report in (conversion.report, None):
+        found = onnx_convert.verify(source, spoiled, report=report)
+        assert found.verdict == "different"
+        assert found.reason.startswith("Softmax 't' became nodes that compute something else, run alone: ")
