@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from importlib import util
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,7 @@ def python(*arguments: str | Path, path: Path | None = None) -> subprocess.Compl
     [
         ("export_pipeline.py", "opset 18 -> 12, rewrites: exact"),
         ("custom_domain/main.py", "the decomposition computes the same"),
+        ("olive_pass.py", "opset: opset 14\n"),
         ("ir_pass.py", "opset 12: Transpose, Softmax, Transpose"),
         ("in_asyncio.py", "opset 14\nb.onnx: "),
         ("in_asyncio.py", "cancelled\nthere is a.onnx\n"),
@@ -45,6 +47,22 @@ def python(*arguments: str | Path, path: Path | None = None) -> subprocess.Compl
     ],
 )
 def test_example_runs(script: str, says: str) -> None:
+    done = python(EXAMPLES / script)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("script", "package", "says"),
+    [
+        ("from_torch.py", "torch", "opset 18 -> 12, rewrites: equivalent\nverified: same\n"),
+        ("from_sklearn.py", "skl2onnx", "ai.onnx 18 -> 12\nverified: same\n"),
+    ],
+)
+def test_example_with_an_exporter_runs(script: str, package: str, says: str) -> None:
+    if util.find_spec(package) is None:
+        pytest.skip(f'{package} is not installed: pip install -e ".[exports]"')
     done = python(EXAMPLES / script)
     assert done.returncode == 0, done.stderr
     assert says in done.stdout

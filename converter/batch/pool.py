@@ -52,7 +52,14 @@ class Pool:
         if missing > 0:
             context = processes.context()
             with processes.deaf():
-                self._workers.extend(_Worker(context) for _ in range(missing))
+                for _ in range(missing):
+                    try:
+                        self._workers.append(_Worker(context))
+                    except OSError:  # of files, processes or memory there are no more: then with fewer
+                        if not self._workers:
+                            raise
+                        self._count = len(self._workers)
+                        return
 
     def outcomes(self) -> Generator[Outcome]:
         """Yields an outcome for each job, in the order in which they end; ends all workers in the end."""
