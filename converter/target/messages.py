@@ -79,8 +79,9 @@ def _found(row: dict[str, str], text: str) -> dict[str, str] | None:
 def _advice(row: dict[str, str], found: dict[str, str]) -> Advice:
     """Returns the advice of a row with what its pattern found."""
     words = {name: value for name, value in found.items() if value} | _derived(found)
-    ways = [row["type"], *([row["or"]] if row["or"] else [])]
-    options = tuple(f"MODEL {way}".strip() for template in ways if (way := _filled(template, words)) is not None)
+    first, other = _filled(row["type"], words), _filled(row["or"], words) if row["or"] else None
+    ways = [] if first is None else [first] if other is None else [first, other]
+    options = tuple(f"MODEL {way}".strip() for way in ways)
     return Advice(row["text"], row["by"], row["why"], options, row["note"] if options else "no opset helps with that")
 
 
