@@ -89,7 +89,7 @@ def _side(node: Node, side: str) -> tuple[list[Any], int]:
             return node.attr(f"{side}_{kind}"), dtype
     if not node.has(f"{side}_tensor"):
         node.invalid(f"there are no {side}")
-    return node.tensor(f"{side}_tensor").tolist(), node.attr(f"{side}_tensor").data_type
+    return node.tensor(f"{side}_tensor").ravel().tolist(), node.attr(f"{side}_tensor").data_type
 
 
 def _default(node: Node, dtype: int) -> Any:

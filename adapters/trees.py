@@ -44,7 +44,7 @@ def tensors_to_floats(node: Node, op: Emitter) -> Value:
     tensors = [attribute.name for attribute in node.proto.attribute if attribute.name.endswith(_TENSOR)]
     lists = {}
     for name in (full.removesuffix(_TENSOR) for full in tensors):
-        numbers = node.tensor(name + _TENSOR)
+        numbers = node.tensor(name + _TENSOR).ravel()
         if name == "nodes_values":
             numbers = _float_thresholds(node, numbers)
         elif numbers.dtype == numpy.float64 and name != "nodes_hitrates":
@@ -186,7 +186,7 @@ class Forest:
     def from_tables(cls, node: Node) -> Forest:
         """Reads the tables of a TreeEnsemble."""
         modes, splits, weights = (
-            node.tensor(name).tolist() for name in ("nodes_modes", "nodes_splits", "leaf_weights")
+            node.tensor(name).ravel().tolist() for name in ("nodes_modes", "nodes_splits", "leaf_weights")
         )
         tracks = node.attr("nodes_missing_value_tracks_true") or [0] * len(modes)
         sides = [node.attr(f"nodes_{side}{what}") for side in ("true", "false") for what in ("nodeids", "leafs")]
@@ -239,7 +239,7 @@ class Forest:
 def _sets(node: Node) -> Iterator[list[float]]:
     """Yields the sets to be member of; NaN ends a set. An empty one has NaN for a member, which nothing equals."""
     members: list[float] = []
-    for value in node.tensor("membership_values").tolist() if node.has("membership_values") else ():
+    for value in node.tensor("membership_values").ravel().tolist() if node.has("membership_values") else ():
         if math.isnan(value):
             yield members or [math.nan]
             members = []
@@ -258,7 +258,7 @@ def _word(node: Node, words: Sequence[str], number: int) -> str:
 def _numbers(node: Node, name: str) -> Numbers:
     """Returns numbers that are a list of floats or a tensor; none, if they are not given."""
     if node.has(name + _TENSOR):
-        return node.tensor(name + _TENSOR)
+        return node.tensor(name + _TENSOR).ravel()
     return numpy.array(node.attr(name) or [], dtype=numpy.float32)
 
 

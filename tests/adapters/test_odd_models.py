@@ -99,3 +99,81 @@ def test_a_scan_of_results_whose_rank_is_not_known(axis: int) -> None:
     )
     result = onnx_convert.convert(source, to=8).model
     assert operators(result)[-1] == "Reshape" and operators(result).count("Transpose") == 1
+
+
+ML = "ai.onnx.ml"
+LEAF = (
+    'nodes_treeids=[0], nodes_nodeids=[0], nodes_featureids=[0], nodes_modes=["LEAF"], nodes_truenodeids=[0],'
+    " nodes_falsenodeids=[0], target_treeids=[0], target_nodeids=[0], target_ids=[0], n_targets=1"
+)
+STATISTICS = "float[3] s, float[3] b, float[3] m, float[3] v"
+WHOLE = [
+    (
+        "integers that become words, by what the output is",
+        {ML: 2},
+        ["Op", "LabelEncoder"],
+        (
+            'g (float[2] x) => (string[2] y) { t = com.acme.Op(x) y = ai.onnx.ml.LabelEncoder<classes_strings=["a"],'
+            ' default_string="?">(t) }'
+        ),
+    ),
+    (
+        "words that become integers, by their default",
+        {ML: 2},
+        ["Op", "LabelEncoder", "Op"],
+        (
+            'g (float[2] x) => (float[2] z) { t = com.acme.Op(x) y = ai.onnx.ml.LabelEncoder<classes_strings=["a"],'
+            " default_int64=3>(t) z = com.acme.Op(y) }"
+        ),
+    ),
+    (
+        "a tensor of one number without axes",
+        {ML: 1},
+        ["TreeEnsembleRegressor"],
+        (
+            "g (float[N,2] x) => (float[N,1] y) { y = ai.onnx.ml.TreeEnsembleRegressor<nodes_values_as_tensor=double {0.5},"
+            f" target_weights_as_tensor=double {{1.5}}, {LEAF}>(x) }}"
+        ),
+    ),
+    (
+        "a ratio that calls of a function give",
+        13,
+        ["f"],
+        (
+            'g (float[2] x) => (float[2] y) { y = com.acme.f<r=0.5>(x) } <domain: "com.acme", opset_import: ["":10]>'
+            " f <r> (x) => (y) { y = Dropout<ratio: float = @r>(x) }"
+        ),
+    ),
+    (
+        "Clip of who knows what",
+        15,
+        ["Op", "CastLike", "CastLike", "Clip", "Op"],
+        "g (float[2] x) => (float[2] y) { t = com.acme.Op(x) u = Clip<min=0.0>(t) y = com.acme.Op(u) }",
+    ),
+    (
+        "statistics of elements",
+        9,
+        ["Flatten", "BatchNormalization", *["Reshape"] * 5],
+        (
+            f"g (float[2,3] x, {STATISTICS}) => (float[2,3] y, float[3] p, float[3] q, float[3] r, float[3] t)"
+            " { y, p, q, r, t = BatchNormalization<spatial=0>(x, s, b, m, v) }"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "into", "text"), [pytest.param(*case, id=name) for name, *case in WHOLE])
+def test_converted_whole(target: int | dict[str, int], into: list[str], text: str) -> None:
+    """Models with other domains."""
+    opset = {9: 8}.get(target, 10) if isinstance(target, int) else 15
+    ml = 3 if "Tree" in text else 1
+    header = f'<ir_version: 8, opset_import: ["": {opset}, "{ML}": {ml}, "com.acme": 1]>'
+    result = onnx_convert.convert(onnx.parser.parse_model(f"{header} {text}"), to=target).model
+    assert operators(result) == into
+
+
+def test_a_label_encoder_without_keys() -> None:
+    text = f'<ir_version: 8, opset_import: ["": 15, "{ML}": 2]> g (string[2] x) => (string[2] y)'
+    source = onnx.parser.parse_model(f'{text} {{ y = {ML}.LabelEncoder<values_strings=["a"]>(x) }}')
+    with pytest.raises(onnx_convert.RefusedError, match="there are no keys"):
+        onnx_convert.convert(source, to={ML: 1})
