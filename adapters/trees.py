@@ -42,7 +42,7 @@ _STAY: Final = "keep ai.onnx.ml below 5 (--to ai.onnx.ml:4)"
 def tensors_to_floats(node: Node, op: Emitter) -> Value:
     """Tensors become lists of floats, thresholds such that a float falls on the same side of them."""
     tensors = [attribute.name for attribute in node.proto.attribute if attribute.name.endswith(_TENSOR)]
-    lists = {}
+    lists: dict[str, Any] = {}
     for name in (full.removesuffix(_TENSOR) for full in tensors):
         numbers = node.tensor(name + _TENSOR).ravel()
         if name == "nodes_values":

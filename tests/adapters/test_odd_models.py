@@ -131,7 +131,8 @@ WHOLE = [
         {ML: 1},
         ["TreeEnsembleRegressor"],
         (
-            "g (float[N,2] x) => (float[N,1] y) { y = ai.onnx.ml.TreeEnsembleRegressor<nodes_values_as_tensor=double {0.5},"
+            "g (float[N,2] x) => (float[N,1] y) {"
+            " y = ai.onnx.ml.TreeEnsembleRegressor<nodes_values_as_tensor=double {0.5},"
             f" target_weights_as_tensor=double {{1.5}}, {LEAF}>(x) }}"
         ),
     ),
