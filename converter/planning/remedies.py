@@ -17,7 +17,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.target.resolve import resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from onnx_convert.model.source import SourceModel
     from onnx_convert.options import Options
@@ -29,6 +29,7 @@ _SHAPES: Final = r"give the model's inputs (fixed )?shapes( if it depends on the
 _HERE: Final = "choose an opset on this side of the boundary"
 _GO: Final = re.compile(r"go no (lower|higher) than opset (\d+)(?! of)")
 _ANY_GO: Final = re.compile(r"go no (?:lower|higher) than opset (\d+)(?: of ([\w.]+))?")
+_WITHOUT_KERNELS: Final = re.compile(r"(?:; or )?--to (?:([\w.]+):)?(\d+) writes it without asking for kernels")
 _STEPS: Final = 5  # options, or opsets, that one node may ask for, one after the other
 
 
@@ -39,12 +40,18 @@ def with_remedies(source: SourceModel, request: Request, aim: int, refusals: Seq
     followed = [trials.followed(refusal) for refusal in refusals]
     if request.runtime is None:
         return followed
-    return [refusal._replace(remedy=for_runtime(refusal.remedy)) for refusal in followed]
+    present = source.imports.shown
+    return [refusal._replace(remedy=for_runtime(refusal.remedy, present)) for refusal in followed]
 
 
-def for_runtime(remedy: str) -> str:
-    """Returns a remedy for somebody with a runtime: its opset is not chosen, so another runtime is the way to one."""
-    return _ANY_GO.sub(lambda go: f"take a runtime that runs it at {go[2] or 'opset'} {go[1]}", remedy)
+def for_runtime(remedy: str, present: Mapping[str, int]) -> str:
+    """Returns a remedy for somebody with a runtime: its opset is not chosen, so another runtime is the way to one; and
+    opsets that the model has already, `present` by domain, are no way to go."""
+    told = _ANY_GO.sub(lambda go: f"take a runtime that runs it at {go[2] or 'opset'} {go[1]}", remedy)
+    for way in _WITHOUT_KERNELS.finditer(told):
+        if present.get(way[1] or "ai.onnx") == int(way[2]):
+            told = told.replace(way[0], "")
+    return told or NONE
 
 
 def options_after(remedy: str, options: Options) -> Options:

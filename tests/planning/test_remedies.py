@@ -52,16 +52,19 @@ def test_a_remedy_that_sends_somewhere_says_where() -> None:
 
 
 def test_a_runtime_cannot_choose_its_opset() -> None:
-    assert (
-        remedies.for_runtime("fold it, or go no lower than opset 5")
-        == "fold it, or take a runtime that runs it at opset 5"
-    )
-    assert (
-        remedies.for_runtime("go no lower than opset 3 of ai.onnx.ml") == "take a runtime that runs it at ai.onnx.ml 3"
-    )
-    assert remedies.for_runtime("--types cast, and go no higher than opset 6") == (
+    def for_runtime(remedy: str) -> str:
+        return remedies.for_runtime(remedy, {"ai.onnx": 17, "ai.onnx.ml": 2})
+
+    assert for_runtime("fold it, or go no lower than opset 5") == "fold it, or take a runtime that runs it at opset 5"
+    assert for_runtime("go no lower than opset 3 of ai.onnx.ml") == "take a runtime that runs it at ai.onnx.ml 3"
+    assert for_runtime("--types cast, and go no higher than opset 6") == (
         "--types cast, and take a runtime that runs it at opset 6"
     )
+    without = "writes it without asking for kernels"
+    assert for_runtime(f"x 9 has kernels for Y; or --to 13 {without}") == f"x 9 has kernels for Y; or --to 13 {without}"
+    assert for_runtime(f"x 9 has kernels for Y; or --to 17 {without}") == "x 9 has kernels for Y"
+    assert for_runtime(f"--to ai.onnx.ml:2 {without}") == "there is none"
+    assert for_runtime(f"--to ai.onnx.ml:1 {without}") == f"--to ai.onnx.ml:1 {without}"
 
 
 def refused(name: str, variant: str, to: int, **options: Any) -> str:
