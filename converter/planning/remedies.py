@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from onnx_convert.errors import OnnxConvertError
 from onnx_convert.planning.kernel_opset import planned
 from onnx_convert.spec import opsets
+from onnx_convert.target import runtimes
 from onnx_convert.target.resolve import resolve
 
 if TYPE_CHECKING:
@@ -29,7 +30,11 @@ _SHAPES: Final = r"give the model's inputs (fixed )?shapes( if it depends on the
 _HERE: Final = "choose an opset on this side of the boundary"
 _GO: Final = re.compile(r"go no (lower|higher) than opset (\d+)(?! of)")
 _ANY_GO: Final = re.compile(r"go no (?:lower|higher) than opset (\d+)(?: of ([\w.]+))?")
-_WITHOUT_KERNELS: Final = re.compile(r"(?:; or )?--to (?:([\w.]+):)?(\d+) writes it without asking for kernels")
+_WITHOUT: Final = "writes it without asking for kernels"
+_WITHOUT_KERNELS: Final = re.compile(rf"(?:; or )?--to (?:([\w.]+):)?(\d+) {_WITHOUT}")
+_KERNELS: Final = re.compile(
+    rf"(?:([\w-]+) ([\d.]+) has kernels for ([\w.]+))?(?:; or )?(?:--to (?:([\w.]+):)?(\d+) {_WITHOUT})?$"
+)
 _STEPS: Final = 5  # options, or opsets, that one node may ask for, one after the other
 
 
@@ -41,7 +46,8 @@ def with_remedies(source: SourceModel, request: Request, aim: int, refusals: Seq
     if request.runtime is None:
         return followed
     present = source.imports.shown
-    return [refusal._replace(remedy=for_runtime(refusal.remedy, present)) for refusal in followed]
+    there = [refusal._replace(remedy=trials.with_true_releases(refusal)) for refusal in followed]
+    return [refusal._replace(remedy=for_runtime(refusal.remedy, present)) for refusal in there]
 
 
 def for_runtime(remedy: str, present: Mapping[str, int]) -> str:
@@ -51,7 +57,7 @@ def for_runtime(remedy: str, present: Mapping[str, int]) -> str:
     for way in _WITHOUT_KERNELS.finditer(told):
         if present.get(way[1] or "ai.onnx") == int(way[2]):
             told = told.replace(way[0], "")
-    return told or NONE
+    return f"{told}{NONE}" if not told or told.endswith(": ") else told
 
 
 def options_after(remedy: str, options: Options) -> Options:
@@ -80,6 +86,7 @@ class _Trials:
         self._refusals = refusals
         self._found: dict[tuple[int, Options], Sequence[Refusal]] = {(aim, request.options): refusals}
         self._fixed = _has_fixed_inputs(source)
+        self._released: dict[tuple[str, Options], Sequence[Refusal]] = {}
         self._functions = {name for _, name, _ in source.functions}
 
     def followed(self, refusal: Refusal) -> Refusal:
@@ -103,6 +110,49 @@ class _Trials:
         if start.exact and not now.exact and "--exact" not in remedy and not _GO.search(remedy):
             remedy = f"leave out --exact; {remedy}"
         return refusal._replace(remedy=remedy)
+
+    def with_true_releases(self, refusal: Refusal) -> str:
+        """Returns the remedy of a refusal with the release of a runtime that does take the node, where one is named for
+        having kernels for the operator; without the ways on which it is refused too."""
+        remedy, options = refusal.remedy, self._request.options
+        found = _KERNELS.search(remedy)
+        if found is None or not found[0]:
+            return remedy
+        for part in remedy.split("; then "):
+            options = options_after(part, options)
+        name, release, operator, domain, opset = found.groups()
+        ways = []
+        if release and (release := self._release(refusal, name, release, options)):
+            ways.append(f"{name} {release} has kernels for {operator}")
+        if opset and (domain or self._refused(refusal, self._request.at(int(opset)), options) is None):
+            ways.append(f"--to {domain}:{opset} {_WITHOUT}" if domain else f"--to {opset} {_WITHOUT}")
+        return remedy[: found.start()] + ("; or ".join(ways) or NONE)
+
+    def _release(self, refusal: Refusal, name: str, release: str, options: Options) -> str:
+        """Returns the release of a runtime that takes a node, from one that has kernels for its operator on; "" if none
+        does."""
+        for _ in range(2 * _STEPS):
+            request = self._request._replace(runtime=runtimes.find(f"{name}@{release}"))
+            again = self._refused(refusal, request, options)
+            if again is None:
+                return release
+            later = _KERNELS.search(again.remedy)
+            if later is None or later[1] != name or later[2] == release:
+                return ""
+            release = later[2]
+        return ""
+
+    def _refused(self, refusal: Refusal, request: Request, options: Options) -> Refusal | None:
+        """Returns the refusal of the same node by another request, with other options."""
+        key = str(request.runtime or request.to), options
+        if key not in self._released:
+            wanted = request._replace(options=options)
+            try:
+                _, outcome = planned(self._source, wanted, resolve(self._source, wanted))
+                self._released[key] = outcome.refusals
+            except OnnxConvertError:
+                self._released[key] = self._refusals
+        return next((one for one in self._released[key] if _is_same_node(one, refusal)), None)
 
     def _advice(self, refusal: Refusal) -> str:
         """Returns what a refusal advises, without what the model has already; else the way around its boundary."""
@@ -168,7 +218,7 @@ class _Trials:
         if refusal.path.startswith("function ") and one.operator in self._functions:
             return True
         place, written = f"{refusal.path}/{refusal.node}/", f"{one.path}/{one.node}"
-        return written.lstrip("/").startswith(place.lstrip("/"))
+        return written.lstrip("/").startswith(place.lstrip("/")) or one.node.startswith(f"{refusal.node}/")
 
 
 def _options_text(before: Options, after: Options) -> str:

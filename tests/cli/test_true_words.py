@@ -115,3 +115,12 @@ def test_an_opset_of_another_domain_is_told_with_its_domain() -> None:
     _, _, errors = run("label.onnx --for tensorrt@8.6")
     assert "tensorrt 8.6 has no kernel for LabelEncoder at opset 2 of ai.onnx.ml\n" in errors
     assert "remedy: there is none\n" in errors
+
+
+def test_a_release_that_has_kernels_for_the_operator_has_one_for_the_node() -> None:
+    """TensorRT 9.0 has kernels for Cast, as 8.6, but none for int16 either."""
+    onnx.save(model("(int16[2] x) => (int16[2] y) { y = BitwiseNot (x) }", 18), "not.onnx")
+    code, _, errors = run("not.onnx --for tensorrt@8.6")
+    assert code == 1 and "has kernels for Cast" not in errors
+    assert "remedy: --to 17 writes it without asking for kernels\n" in errors
+    assert run("not.onnx --to 17 --check")[0] == 0

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from remedies.following import refusals_of
+from remedies.following import dead_end_of_runtime, refusals_of
 from remedies.walk import Walk, walked_rows
 
+import onnx_convert
 from boundaries.variants import VARIANTS, Case
+from onnx_convert import RefusedError
 from onnx_convert.planning import remedies
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ def test_a_runtime_cannot_choose_its_opset() -> None:
     assert for_runtime(f"x 9 has kernels for Y; or --to 13 {without}") == f"x 9 has kernels for Y; or --to 13 {without}"
     assert for_runtime(f"x 9 has kernels for Y; or --to 17 {without}") == "x 9 has kernels for Y"
     assert for_runtime(f"--to ai.onnx.ml:2 {without}") == "there is none"
+    assert for_runtime(f"--types cast; then no: --to 17 {without}") == "--types cast; then no: there is none"
     assert for_runtime(f"--to ai.onnx.ml:1 {without}") == f"--to ai.onnx.ml:1 {without}"
 
 
@@ -115,6 +118,31 @@ def test_remedies_where_less_is_known(variant: str) -> None:
     assert dead_ends(ROWS[3::29], variant) == []
 
 
+RUNTIMES = ("onnxruntime@1.10", "onnxruntime@1.20", "tensorrt@7.0", "tensorrt@8.6", "triton@22.12", "sentis")
+
+
+def dead_ends_of_runtime(rows: list[Row], runtime: str) -> list[str]:
+    found = []
+    for row in rows:
+        try:
+            onnx_convert.plan(row.model, runtime=runtime)
+        except RefusedError as error:
+            wrong = [dead_end_of_runtime(row.model, runtime, refusal) for refusal in error.refusals]
+            found += [f"{row} for {runtime}: {text}" for text in wrong if text]
+    return found
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_remedies_for_runtimes(runtime: str) -> None:
+    assert dead_ends_of_runtime(ROWS[RUNTIMES.index(runtime) :: 43], runtime) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_remedies_of_everything_for_runtimes(runtime: str) -> None:
+    assert dead_ends_of_runtime(ROWS, runtime) == []
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("variant", ["plain", "function"])
 def test_remedies_on_long_ways_down(variant: str) -> None:
@@ -122,9 +150,10 @@ def test_remedies_on_long_ways_down(variant: str) -> None:
 
 
 @pytest.mark.slow
-def test_remedies_of_everything() -> None:
-    """All rows, on all ways down, with all options; in the variants that are refused for other reasons, too."""
-    command = [sys.executable, "-m", "remedies.run", "--jobs", "2"]
+@pytest.mark.parametrize("which", ["--variants plain", "--every 4 --first 1"])
+def test_remedies_of_everything(which: str) -> None:
+    """All rows, on all ways down, with all options; a quarter of them in the variants that less is known of, too."""
+    command = [sys.executable, "-m", "remedies.run", "--jobs", "2", *which.split()]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "helpers")}
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -135,3 +135,30 @@ def dead_end(
         return ""
     followed = after != before or GO.search(remedy) or any(re.search(manual, last) for manual in MANUAL)
     return "" if followed else "nobody can follow it; if it is for people, list it in MANUAL"
+
+
+RELEASE = re.compile(r"([\w-]+) ([\d.]+) has kernels for")
+WITHOUT_KERNELS = re.compile(r"--to (\d+) writes it without asking for kernels")
+
+
+def dead_end_of_runtime(model: ModelProto, runtime: str, refusal: Refusal) -> str:
+    """Returns what is wrong with the remedy of a refusal of a model that is converted for a runtime: with the options
+    that it names, another release or opset has to take the node; "" if all of that works."""
+    remedy = refusal.remedy
+    if not remedy or GO.search(remedy):
+        return f"no remedy, or an opset that {runtime} does not run: {refusal}"
+    after = requested(None, runtime).options
+    for part in remedy.split("; then "):
+        after = remedies.options_after(part, after)
+    ways: list[dict[str, Any]] = [{"runtime": f"{name}@{release}"} for name, release in RELEASE.findall(remedy)]
+    ways += [{"to": int(opset)} for opset in WITHOUT_KERNELS.findall(remedy)]
+    if not ways and after != requested(None, runtime).options and "take a runtime" not in remedy:
+        ways = [{"runtime": runtime}]
+    for way in ways:
+        try:
+            onnx_convert.plan(model, **way, **keywords(after))
+        except RefusedError as error:
+            again = next((one for one in error.refusals if _node(one) == _node(refusal)), None)
+            if again is not None and again.reason not in remedy:
+                return f"{way} refuses it, too: {again}"
+    return ""

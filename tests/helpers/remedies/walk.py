@@ -35,6 +35,9 @@ NEWEST: Final = onnx.defs.onnx_opset_version()
 WALKED: Final = ("plain", "dims", "ranks", "computed", "branch", "function", "float16", "float64")
 """The variants of rows that are walked: the others say what these say, spelled otherwise."""
 
+SOME: Final = (1, 7, 12)
+"""The opsets that the variants of a row are walked down to, besides its own target."""
+
 EXACT: Final[dict[str, Any]] = {"exact": True}
 STRICT: Final[dict[str, Any]] = {"strict": True}
 PERMISSIONS: Final[tuple[dict[str, Any], ...]] = (
