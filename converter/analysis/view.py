@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from onnx_convert.analysis.onnx_inference import HEAVY, LARGE
-from onnx_convert.model import tensor_validation, tensors
+from onnx_convert.model import tensor_validation, tensors, trailing
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.model.node_list import pack
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from onnx_convert.model.node_list import Chunk
     from onnx_convert.model.patch import GraphPatch, ModelPatch
     from onnx_convert.model.source import SourceModel
+    from onnx_convert.model.validation import ModelIndex
 
     Body = GraphProto | FunctionProto
 
@@ -202,11 +203,13 @@ class _Builder:
 
 
 def _renamed(node: NodeProto) -> NodeProto:
-    """Returns the node, in the default domain by its short name, the only one that inference and checker know."""
+    """Returns the node, in the default domain by its short name, the only one that inference and checker know, and
+    without what is left out at its end, which some inference counts."""
+    ended = trailing.without(node)
     if node.domain != "ai.onnx":
-        return node
+        return ended
     copy = NodeProto()
-    copy.CopyFrom(node)
+    copy.CopyFrom(ended)
     copy.domain = ""
     return copy
 
@@ -220,6 +223,15 @@ _FRAGILE: Final = frozenset(
     (("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "DictVectorizer"), ("ai.onnx.ml", "LabelEncoder"))
 )
 """Operators whose inference dies where an input has no type, not even an empty one."""
+
+
+_COUNTED: Final = frozenset((("", "SplitToSequence"), ("", "BatchNormalization"), ("", "Slice")))
+"""Operators of which onnx's inference takes an empty name at the end for a part that is there."""
+
+
+def _may_stay(index: ModelIndex) -> bool:
+    """Returns whether inference may be given the nodes of a model as they are."""
+    return _FRAGILE.isdisjoint(index.operators) and _COUNTED.isdisjoint(index.kinds.trailing())
 
 
 def shield(graph: GraphProto, *, nested: bool = False) -> set[str]:
@@ -270,14 +282,14 @@ def with_nodes(head: ModelProto, *nodes: bytes) -> bytes:
 def of_source(source: SourceModel) -> View:
     """Returns the view of a model as it is."""
     index, graph = source.index, source.proto.graph
-    simple = index.simple and _FRAGILE.isdisjoint(index.operators)
+    simple = index.simple and _may_stay(index)
     head = _head(source, None, simple=simple)
     return View(head, pack(graph, index.chunks), index.chunks) if simple else View(head)
 
 
 def of_result(source: SourceModel, patch: ModelPatch) -> View:
     """Returns the view of a model as it will be after a patch."""
-    simple = patch.simple and _FRAGILE.isdisjoint(source.index.operators)
+    simple = patch.simple and _may_stay(source.index)
     head = _head(source, patch, simple=simple)
     nodes = patch.graph.nodes
     return View(head, nodes.packed(), nodes.chunks) if simple else View(head)

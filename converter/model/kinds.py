@@ -15,7 +15,7 @@ from onnx_convert.spec import opsets
 from onnx_convert.spec.types import size, tensor_type, type_str
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from onnx import NodeProto, TypeProto
 
@@ -24,8 +24,8 @@ Operator = tuple[str, str]
 """A domain, as it is spelled, and a name."""
 
 Kind = tuple[int, Operator, tuple[Any, ...], int, tuple[int | None, ...]]
-"""The number of the body, the operator, its attributes, how many outputs, and the places in `Kinds.known` of what is
-certain of the inputs, of a Constant also of its output."""
+"""The number of the body, the operator, its attributes, how many outputs (below 0 if the last one is left out), and the
+places in `Kinds.known` of what is certain of the inputs, of a Constant also of its output."""
 
 _SHORT: Final = 64  # elements
 _SMALL: Final = 1024  # bytes
@@ -53,6 +53,10 @@ class Known(NamedTuple):
     elements: tuple[int, ...] | None = None
 
 
+OMITTED: Final = Known("left out")
+"""Stands for an input that is left out, of which an empty name tells: it is not one of which nothing is known."""
+
+
 class Kinds:
     """The kinds of nodes of a model, found by one who walks over it and tells which body and graph comes next.
 
@@ -75,6 +79,7 @@ class Kinds:
         """Says that the nodes that come are of the next body, of whose values nothing is certain yet."""
         self._bodies += 1
         self._values.clear()
+        self._state("", OMITTED)
 
     @contextmanager
     def inside(self, graph: GraphProto) -> Iterator[None]:
@@ -114,19 +119,30 @@ class Kinds:
 
     # ---- one node after the other
 
-    def take(self, node: NodeProto, operator: Operator, inputs: Collection[str], outputs: Collection[str]) -> None:
+    def take(self, node: NodeProto, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Takes down the kind of the next node, whose parts these are."""
         kind = self._of(node, operator, inputs, outputs)
         if kind not in self.first:
             self.first[kind] = node
 
-    def _of(self, node: NodeProto, operator: Operator, inputs: Collection[str], outputs: Collection[str]) -> Kind:
+    def trailing(self) -> set[Operator]:
+        """Returns the operators of which some node ends with a part that is left out."""
+        return {
+            kind[1]
+            for kind in self.first
+            if kind[3] < 0 or (kind[4] and kind[4][-1] is not None and self.known[kind[4][-1]] is OMITTED)
+        }
+
+    def _of(self, node: NodeProto, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> Kind:
         places = tuple(map(self._values.get, inputs))
         if operator[1] == "Constant":
             places += self._constant(node)
         held = node.attribute
-        attributes = tuple([_key_of(attribute) for attribute in held]) if held else ()
-        return (self._bodies, operator, attributes, len(outputs), places)
+        attributes = tuple([key_of(attribute) for attribute in held]) if held else ()
+        count = len(outputs)
+        if count and not outputs[-1]:
+            count = -count  # some at the end are left out
+        return (self._bodies, operator, attributes, count, places)
 
     def _constant(self, node: NodeProto) -> tuple[int, ...]:
         if opsets.canonical_domain(node.domain) != opsets.AI_ONNX:
@@ -144,14 +160,14 @@ class Members(Kinds):
         self.nodes: list[tuple[Kind, NodeProto]] = []
         self._kinds = kinds
 
-    def take(self, node: NodeProto, operator: Operator, inputs: Collection[str], outputs: Collection[str]) -> None:
+    def take(self, node: NodeProto, operator: Operator, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """Takes down the next node if it is of one of the kinds."""
         kind = self._of(node, operator, inputs, outputs)
         if kind in self._kinds:
             self.nodes.append((kind, node))
 
 
-def _key_of(attribute: AttributeProto) -> Any:
+def key_of(attribute: AttributeProto) -> Any:
     """Returns what tells an attribute from others; of large tensors and of graphs only what they are."""
     kind = attribute.type
     if kind in PLAIN or (kind == AttributeProto.TENSOR and attribute.ByteSize() < _SMALL):

@@ -76,7 +76,10 @@ def fault(tensor: TensorProto, raw: int | None = None) -> str:
         if dtype == TensorProto.STRING:
             return "its texts are raw data"
         return "" if size == needed else f"it has {size} bytes of data where its dimensions demand {needed}"
-    entries = len(getattr(tensor, _FIELDS_OF.get(dtype, "int32_data")))
+    field = _FIELDS_OF.get(dtype, "int32_data")
+    entries = len(getattr(tensor, field))
+    if not entries and any(getattr(tensor, other) for other in _ALL_FIELDS):
+        return f"it has no elements in {field}, but in another field"
     if dtype in (14, 15):
         elements *= 2
     per_entry = _PACKED.get(dtype, 1)

@@ -24,6 +24,7 @@ from onnx_convert.rewrite.driver import Driver
 from onnx_convert.rewrite.initializers import initializers_leave_inputs, initializers_to_inputs
 from onnx_convert.spec import opsets
 from onnx_convert.target import ir_versions
+from onnx_convert.validation.inferred import Judge
 
 if TYPE_CHECKING:
     from onnx import GraphProto, TypeProto
@@ -114,7 +115,13 @@ class _Planner:
         functions, index = source.functions, source.index
         inlined = {key for key, f in functions.items() if ir_versions.of_function(f) > target.ir_version}
         driver = Driver(
-            self._session, target.opsets, self.options, functions, simple=index.simple, kernels=target.kernels
+            self._session,
+            target.opsets,
+            self.options,
+            functions,
+            simple=index.simple,
+            kernels=target.kernels,
+            judge=Judge(source.name).judge,
         )
         driver.inline(inlined)
         kept = []

@@ -14,6 +14,7 @@ from onnx import NodeProto, TensorProto
 
 from onnx_convert.analysis import folding
 from onnx_convert.analysis.facts import Facts
+from onnx_convert.model import trailing
 from onnx_convert.model.graphs import name_of, subgraphs, used_names
 from onnx_convert.model.node_list import NewNodes
 from onnx_convert.model.patch import Rewrite, apply_graph
@@ -25,7 +26,7 @@ from onnx_convert.rewrite.scope import Scope
 from onnx_convert.spec import opsets, signatures
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from collections.abc import Set as AbstractSet
 
     from onnx import FunctionProto, GraphProto
@@ -37,10 +38,13 @@ if TYPE_CHECKING:
     from onnx_convert.report import Step
     from onnx_convert.rewrite.context import Session
     from onnx_convert.rewrite.draft import Draft
+    from onnx_convert.rewrite.graph_facts import GraphFacts
     from onnx_convert.rewrite.kernels import Kernels
     from onnx_convert.rewrite.legalizer import Legalized
     from onnx_convert.rewrite.routes import Route
     from onnx_convert.spec.opsets import Imports
+
+    Judge = Callable[[NodeProto, int, GraphFacts], None]
 
 
 @dataclass(slots=True)
@@ -58,7 +62,8 @@ class Work:
 class Driver:
     """One conversion of one model. `rewrites` tells of all bodies so far who wrote which node.
 
-    `simple` says that all nodes of the model are (see `opsets.is_simple`).
+    `simple` says that all nodes of the model are (see `opsets.is_simple`). `judge` raises InvalidModelError for a node
+    of the model that is to be rewritten although it is not valid at its opset.
     """
 
     def __init__(
@@ -70,6 +75,7 @@ class Driver:
         *,
         simple: bool,
         kernels: Kernels | None = None,
+        judge: Judge | None = None,
     ) -> None:
         self.rewrites: list[Rewrite] = []
         self.folded: list[NodeProto] = []  # nodes whose value is an initializer now
@@ -79,6 +85,8 @@ class Driver:
         self._options = options
         self._legalizer = Legalizer(target, options, functions, kernels)
         self._work = Work()
+        self._judge = judge
+        self._new_graphs = 0  # around the one at hand
 
     @property
     def writes_simple_nodes(self) -> bool:
@@ -210,17 +218,21 @@ class Driver:
 
     def _bring_new_subgraphs(self, node: NodeProto, imports: Imports, draft: Draft, finished: AbstractSet[str]) -> None:
         """Brings the subgraphs of a new node to the target, in place, unless they are there already."""
-        for attribute, _, graph in subgraphs(node):
-            if not finished.isdisjoint(values_of(graph)):
-                continue
-            path = _path(draft.path, node, attribute)
-            child = self.scope(graph, _stated_by(graph), imports, draft, path, finished=finished)
-            for inner in graph.node:
-                child.facts.write(inner, imports.get(opsets.canonical_domain(inner.domain), 1))
-            self._graph(child)
-            if node.op_type == "If":  # whose branches may have to make one shape
-                child.keep_new_output_types()
-            apply_graph(child.patch)
+        self._new_graphs += 1
+        try:
+            for attribute, _, graph in subgraphs(node):
+                if not finished.isdisjoint(values_of(graph)):
+                    continue
+                path = _path(draft.path, node, attribute)
+                child = self.scope(graph, _stated_by(graph), imports, draft, path, finished=finished)
+                for inner in graph.node:
+                    child.facts.write(inner, imports.get(opsets.canonical_domain(inner.domain), 1))
+                self._graph(child)
+                if node.op_type == "If":  # whose branches may have to make one shape
+                    child.keep_new_output_types()
+                apply_graph(child.patch)
+        finally:
+            self._new_graphs -= 1
 
     # ---- one node
 
@@ -251,8 +263,10 @@ class Driver:
 
     def _replace(self, source: NodeProto, moving: NodeProto, opset: int, scope: Scope) -> None:
         """Puts what the node becomes at the target in its place; if it cannot get there, records why."""
+        if self._judge is not None and not self._new_graphs and not self._legalizer.inlines(source):
+            self._judge(source, opset, scope.facts)
         try:
-            legalized = self._legalizer.legalize(moving, opset, scope)
+            legalized = self._legalizer.legalize(trailing.without(moving), opset, scope)
         except Refuse as refuse:
             if not self._fold(source, scope):
                 self._refuse(source, refuse, scope)

@@ -79,6 +79,10 @@ class GraphFacts(WrittenValues):
 
     # ---- questions about values
 
+    def type_in_source(self, name: str) -> TypeProto | None:
+        """Returns what is known of the type that a value has in the source, whoever makes it now."""
+        return self._known_type(name)
+
     def _known_type(self, name: str) -> TypeProto | None:
         known = self.inferred.type_of(name)
         if known is None and (tensor := self._new_constants.tensor(name)) is not None:

@@ -6,8 +6,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from onnx_convert.model.attributes import attribute_value
-from onnx_convert.model.kinds import PLAIN
 from onnx_convert.spec import opsets
 from onnx_convert.validation import shapes, uses
 
@@ -36,13 +34,7 @@ class Case(NamedTuple):
     def use(self) -> uses.Use:
         """The known facts about ranks and lengths."""
         node = self.node
-        given = {a.name: attribute_value(a) for a in node.attribute if a.type in PLAIN and a.type}
-        given = {name: value for name, value in given.items() if not _is_reference(node, name)}
-        return uses.Use(node.op_type, self.opset, [self.known.get(n) for n in node.input], len(node.output), given)
-
-
-def _is_reference(node: NodeProto, name: str) -> bool:
-    return any(a.name == name and a.ref_attr_name for a in node.attribute)
+        return uses.use_of(node, self.opset, lambda name: self.known.get(name, uses.UNKNOWN))
 
 
 def cases_of(source: SourceModel) -> list[Case]:
@@ -55,12 +47,12 @@ def cases_of(source: SourceModel) -> list[Case]:
         facts = [kinds.known[place] if place is not None else None for place in places]
         domain = opsets.canonical_domain(domain)
         told: list[object] = [*facts]
-        if domain != opsets.AI_ONNX or operator not in shapes.RULES:
+        if not shapes.has_rules(operator, domain):
             told = [known.type_str if known is not None else "" for known in facts]
         key = number, domain, operator, attributes, outputs, *told
         if key not in cases:
             values = zip((*node.input, *node.output), facts, strict=False)
-            known = {name: fact for name, fact in values if fact is not None}
+            known = {name: fact for name, fact in values if fact is not None and name}
             cases[key] = Case(node, domain, bodies[number - 1].get(domain, 0), known, [])
         cases[key].kinds.append(kind)
     return list(cases.values())

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -127,6 +128,8 @@ def scales_of_quantization(use: Use) -> str:
     """Returns what is wrong with scales: one, one for each slice of an axis, or one for each block of an axis."""
     dims, scale = use.dims(0), use.dims(1)
     axis, block = use.given.get("axis", 1), use.given.get("block_size", 0)
+    if block and dims is not None and scale is not None and len(scale) != len(dims):
+        return f"the scale has rank {len(scale)}, and there are blocks of a tensor of rank {len(dims)}"
     if dims is None or not scale or not isinstance(axis, int) or not -len(dims) <= axis < len(dims):
         return ""
     if block:
@@ -175,42 +178,23 @@ def einsum(use: Use) -> str:
     return ""
 
 
-def heads_of_mask(use: Use) -> str:
-    """Returns what is wrong with the batch and the heads of a mask of Attention, and with states that come in pairs."""
-    if use.outputs == 2:
-        return "it has an output for the keys of the present, and none for the values"
-    q, mask = use.dims(0), use.dims(3)
-    if mask is not None and len(mask) > 4:
-        return f"a mask of rank {len(mask)}"
-    if q is None or mask is None or len(q) != 4:
-        return ""
-    for place in range(3, len(mask) + 1):
-        size, wanted = mask[-place], q[-place]
-        if size not in (None, 1) and wanted is not None and size != wanted:
-            return f"a mask of shape {shown(mask)} for queries of shape {shown(q)}"
-    return ""
-
-
-def widths_of_heads(use: Use) -> str:
-    """Returns what is wrong with the width of queries, keys and values of rank 3: heads of one size, side by side."""
-    sizes: list[int] = []
-    for index, name in enumerate(("q_num_heads", "kv_num_heads", "kv_num_heads")):
-        dims, heads = use.dims(index), use.given.get(name)
-        if dims is None or len(dims) != 3 or dims[2] is None or not isinstance(heads, int) or heads < 1:
-            continue
-        if dims[2] % heads:
-            return f"{dims[2]} elements are not those of {heads} heads"
-        if index < 2:
-            sizes.append(dims[2] // heads)
-    return f"queries of {sizes[0]} and keys of {sizes[1]} elements" if len(set(sizes)) > 1 else ""
-
-
 def grams(use: Use) -> str:
     """Returns what is wrong with the counts of TfIdfVectorizer: where the grams of each length begin."""
     counts, longest = use.given.get("ngram_counts"), use.given.get("max_gram_length")
-    if isinstance(counts, list) and isinstance(longest, int) and len(counts) < longest:
+    if not isinstance(counts, list):
+        return ""
+    if isinstance(longest, int) and len(counts) < longest:
         return f"ngram_counts has {len(counts)} entries, and grams are up to {longest} long"
-    return ""
+    pool = next((len(given) for name in ("pool_int64s", "pool_strings") if (given := use.given.get(name))), 0)
+    if sorted(counts) != counts or max(counts, default=0) > pool:
+        return f"ngram_counts is {counts[:8]}, which are no places one after the other in a pool of {pool}"
+    ends = [*counts[1:], pool]
+    sizes = [end - begin for begin, end in zip(counts, ends, strict=True)]
+    wrong = next((length for length, size in enumerate(sizes, 1) if size % length), None)
+    if wrong:
+        return f"{sizes[wrong - 1]} elements of the pool are no grams of {wrong}"
+    indexes, grams = len(use.given.get("ngram_indexes") or ()), sum(n // size for size, n in enumerate(sizes, 1))
+    return "" if indexes == grams else f"ngram_indexes has {indexes} entries for {grams} grams"
 
 
 def pads(use: Use) -> str:
@@ -222,19 +206,6 @@ def pads(use: Use) -> str:
     else:
         wanted = 2 * len(dims) if dims is not None else None
     return f"pads has {count} entries, not {wanted}" if None not in (count, wanted) and count != wanted else ""
-
-
-def positions(use: Use) -> str:
-    """Returns what is wrong with the caches of RotaryEmbedding if no positions choose among their rows, or with the
-    shape of the positions."""
-    x = use.dims(0)
-    if x is None or len(x) not in (3, 4):
-        return ""
-    batch, length = x[0], x[-2]
-    if len(use.inputs) > 3:
-        return _demanded(use, 3, [batch, length], "position_ids")
-    caches = (_demanded(use, index, [batch, length, None], f"input {index}") for index in (1, 2))
-    return next(filter(None, caches), "")
 
 
 def deformed(use: Use) -> str:
@@ -269,22 +240,52 @@ def product(use: Use) -> str:
     return ""
 
 
+def columns(use: Use) -> str:
+    """Returns what is wrong with the sizes of Col2Im: a column for each place of a block in an image, with the elements
+    of the blocks of all channels."""
+    dims, image, block = use.dims(0), use.elements(1), use.elements(2)
+    if dims is not None and len(dims) != 3:
+        return f"the input has rank {len(dims)}, not 3"
+    if image is None or block is None:
+        return ""
+    axes = len(image)
+    names = ("strides", "dilations", "pads")
+    strides, dilations, pads = (
+        use.given.get(name) or [fill] * count
+        for name, fill, count in zip(names, (1, 1, 0), (axes, axes, 2 * axes), strict=True)
+    )
+    if not axes == len(block) == len(strides) == len(dilations) == len(pads) / 2:
+        return "image_shape, block_shape, strides, dilations and pads are not for one number of axes"
+    if min((*image, *block), default=1) < 1:
+        return f"image_shape is {[*image]} and block_shape {[*block]}: a size is below 1"
+    places = 1
+    for axis in range(axes):
+        room = image[axis] + pads[axis] + pads[axis + axes] - dilations[axis] * (block[axis] - 1) - 1
+        if room < 0:
+            return f"a block of {block[axis]} does not fit into an image of {image[axis]}"
+        places *= room // strides[axis] + 1
+    if dims is None:
+        return ""
+    elements = math.prod(block)
+    if dims[1] is not None and dims[1] % elements:
+        return f"{dims[1]} elements are not those of blocks of {elements}"
+    return f"{dims[2]} columns for {places} places" if dims[2] is not None and dims[2] != places else ""
+
+
 BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("RNN GRU LSTM", (recurrent,)),
     ("GridSample", (grid,)),
-    ("CenterCropPad", (ranks(1, 1), crop)),
+    ("CenterCropPad", (crop,)),
     ("STFT", (transform,)),
     ("Resize Upsample", (resize,)),
     ("GroupNormalization", (groups,)),
     ("QuantizeLinear DequantizeLinear", (zero_points, scales_of_quantization)),
     ("Slice", tuple(ranks(index, 1) for index in (1, 2, 3, 4))),
-    ("Trilu", (ranks(1, 0, 1),)),
     ("Einsum", (einsum,)),
     ("Gemm", (product,)),
-    ("Attention", (heads_of_mask, widths_of_heads)),
     ("TfIdfVectorizer", (grams,)),
-    ("RotaryEmbedding", (positions,)),
     ("Pad", (pads,)),
+    ("Col2Im", (columns,)),
     ("DeformConv", (deformed,)),
 )
 """Rules by operators."""

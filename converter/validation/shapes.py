@@ -7,12 +7,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from onnx_convert.model.tensor_validation import MOST_AXES, dims_fault
-from onnx_convert.validation import layouts, pairs
+from onnx_convert.spec import opsets
+from onnx_convert.validation import heads, layouts, lists, pairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from onnx_convert.validation.uses import Use
+
+
+_DOMAINS: Final = (opsets.AI_ONNX, "ai.onnx.preview")
+
+
+def has_rules(operator: str, domain: str) -> bool:
+    """Returns whether anything is checked of the nodes of an operator."""
+    return operator in RULES and domain in _DOMAINS
 
 
 def fault(use: Use) -> str:
@@ -211,7 +220,9 @@ def _transpose(use: Use) -> str:
 def _broadcast(use: Use) -> str:
     """Checks shapes that broadcast: from opset 7 (or 8) on shapes are matched from the last axis; below they are the
     same, or told by attributes."""
-    if "axis" in use.given or use.given.get("broadcast") or (use.operator == "PRelu" and use.opset < 7):
+    if use.opset < 7 and use.operator in _BY_ATTRIBUTES:
+        return _along(use)
+    if use.operator == "PRelu" and use.opset < 7:
         return ""
     wanted: list[int | None] = []
     for index in range(len(use.inputs)):
@@ -225,6 +236,26 @@ def _broadcast(use: Use) -> str:
                 wanted[place] = size if size != 1 or wanted[place] is None else 1
             elif size not in (None, 1, wanted[place]):
                 return f"sizes {wanted[place]} and {size} do not go together"
+    return ""
+
+
+_BY_ATTRIBUTES: Final = frozenset("Add Sub Mul Div Pow And Or Xor Equal Greater Less".split())
+
+
+def _along(use: Use) -> str:
+    """Checks shapes below opset 7: B has that of A, or if it is repeated that of axes of A next to each other."""
+    a, b = use.dims(0), use.dims(1)
+    if a is None or b is None:
+        return ""
+    if not use.given.get("broadcast"):
+        alike = len(a) == len(b) and not any(map(pairs.differ, a, b))
+        return "" if alike else f"shapes {pairs.shown(a)} and {pairs.shown(b)} differ, and broadcast is not set"
+    axis = use.given.get("axis", len(a) - len(b))
+    first = axis + len(a) if axis < 0 and "axis" in use.given else axis
+    if first < 0 or first + len(b) > len(a):
+        return f"axes {pairs.shown(b)} from {axis} on are none of {pairs.shown(a)}"
+    if any(size != 1 and pairs.differ(size, wide) for size, wide in zip(b, a[first:], strict=False)):
+        return f"shape {pairs.shown(b)} does not go onto {pairs.shown(a)} from axis {first} on"
     return ""
 
 
@@ -330,7 +361,7 @@ def _rules() -> dict[str, tuple[Callable[[Use], str], ...]]:
     add("GatherND", _gather_nd)
     add("EyeLike", _rank(0, 2))
     add("OneHot", _depth)
-    for operators, more in (*pairs.BY_OPERATOR, *layouts.BY_OPERATOR):
+    for operators, more in (*lists.BY_OPERATOR, *pairs.BY_OPERATOR, *layouts.BY_OPERATOR, *heads.BY_OPERATOR):
         add(operators, *more)
     return {operator: tuple(found) for operator, found in rules.items()}
 

@@ -11,7 +11,7 @@ from onnx_convert.model.graphs import name_of
 from onnx_convert.model.validation import members
 from onnx_convert.rewrite import legality, registry
 from onnx_convert.spec import opsets, signatures
-from onnx_convert.validation import attributes, shapes
+from onnx_convert.validation import attributes, shapes, uses
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -98,5 +98,5 @@ def _fits(case: Case, opset: int, called: Collection[tuple[str, str]]) -> bool:
         return False
     if attributes.fault(case.node, opset, domain):
         return False
-    has_rules = domain == opsets.AI_ONNX and operator in shapes.RULES
+    has_rules = shapes.has_rules(operator, domain) and not uses.has_references(case.node)
     return not (has_rules and shapes.fault(case._replace(opset=opset).use))

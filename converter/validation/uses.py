@@ -3,16 +3,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from onnx_convert.model import trailing
+from onnx_convert.model.attributes import attribute_value
+from onnx_convert.model.kinds import PLAIN, Known
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from onnx_convert.model.kinds import Dims, Known
+    from onnx import NodeProto
+
+    from onnx_convert.model.kinds import Dims
+
+UNKNOWN: Final = Known()
+"""Stands for an input of which nothing is known."""
 
 
 class Use(NamedTuple):
-    """A node with what is certain of its inputs (None where nothing is), and its attributes as Python values."""
+    """A node with what is certain of its inputs (None for one that is left out, none of them at the end), how many
+    outputs it has, and its attributes as Python values."""
 
     operator: str
     opset: int
@@ -39,3 +49,15 @@ class Use(NamedTuple):
         """Returns integers that are an attribute in some versions and an input in others."""
         found = self.given.get(name)
         return tuple(found) if isinstance(found, list) else self.elements(index)
+
+
+def use_of(node: NodeProto, opset: int, known: Callable[[str], Known]) -> Use:
+    """Returns the use that a node is, given what is known of a value."""
+    inputs, outputs = trailing.lengths(node)
+    given = {a.name: attribute_value(a) for a in node.attribute if a.type in PLAIN and a.type and not a.ref_attr_name}
+    return Use(node.op_type, opset, [known(name) if name else None for name in node.input[:inputs]], outputs, given)
+
+
+def has_references(node: NodeProto) -> bool:
+    """Returns whether an attribute of a node is told by the call of the function that it stands in."""
+    return any(attribute.ref_attr_name for attribute in node.attribute)

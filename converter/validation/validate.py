@@ -13,7 +13,7 @@ from onnx_convert.analysis import canary, view
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.graphs import name_of
 from onnx_convert.spec import opsets
-from onnx_convert.validation import attributes, shapes, stamp
+from onnx_convert.validation import attributes, shapes, stamp, uses
 from onnx_convert.validation.cases import cases_of
 
 _SUSPICIOUS: Final = range(2**31 + 1, 2**63 - 2**33)
@@ -41,7 +41,7 @@ def validate(source: SourceModel) -> None:
         if (domain, node.op_type) in called or opsets.schema_at(node.op_type, case.opset, domain) is None:
             continue
         _raise(node, attributes.fault(node, case.opset, domain), source.name)
-        if domain == opsets.AI_ONNX and node.op_type in shapes.RULES:
+        if shapes.has_rules(node.op_type, domain) and not uses.has_references(node):
             _raise(node, shapes.fault(case.use), source.name)
     if suspicious and not canary.survives(view.of_source(source).serialised()):
         raise InvalidModelError("onnx's own check does not survive this model", where=source.name)

@@ -71,7 +71,9 @@ AT_LEAST: Final[dict[str, int]] = (
     )
     | dict.fromkeys("tree_roots nodes_featureids nodes_treeids nodes_nodeids class_ids target_ids".split(), 0)
     | dict.fromkeys("leaf_targetids nodes_truenodeids nodes_falsenodeids inputdimensions ngram_counts".split(), 0)
-    | dict.fromkeys("ngram_indexes qk_matmul_output_mode noop_with_empty_axes allowzero".split(), 0)
+    | dict.fromkeys(
+        "ngram_indexes qk_matmul_output_mode noop_with_empty_axes allowzero keepdims interleaved".split(), 0
+    )
     | dict.fromkeys("left_window_size right_window_size".split(), -1)
 )
 """The least that an integer, or each of a list, may be, by the name of the attribute, whatever the operator."""
@@ -87,7 +89,7 @@ MOST: Final[dict[str, int]] = dict.fromkeys(
     " sample_size"
     " q_num_heads kv_num_heads offset_group num_groups pooled_shape output_height output_width max_gram_length".split(),
     2**31 - 1,
-) | {"qk_matmul_output_mode": 3, "noop_with_empty_axes": 1, "allowzero": 1}
+) | {"qk_matmul_output_mode": 3, "noop_with_empty_axes": 1, "allowzero": 1, "keepdims": 1, "interleaved": 1}
 """The most that an integer, or each of a list, may be: what runtimes hold in 32 bits."""
 
 EQUALLY_LONG: Final[dict[str, tuple[tuple[str, ...], ...]]] = {

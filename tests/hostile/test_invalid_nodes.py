@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes that are not valid, though onnx's own check finds no fault with most of them: each ends in one line that names
+it, up and down; and odd ones that are valid, and come through."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto
+
+import onnx_convert
+from onnx_convert import InvalidModelError
+
+ROWS = [
+    ("(float[2,4,3,16] q, float[2,4,6,16] k) => (float[A,B,C,D] y) { y = Attention<q_num_heads=3>(q, k, k) }", 23,
+     "q_num_heads is 3, and there are 4 heads"),
+    ("(float[2,3,12] q, float[2,6,12] k) => (float[A,B,C] y) { y = Attention(q, k, k) }", 23, "q_num_heads is missing"),
+    (("(float[2,3,12] q, float[2,6,12] k, float[2,4,5,3] p) => (float[A,B,C] y)"
+      " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k, , p, p) }"), 23, "inputs 1 and 4 do not go together"),
+    (("(float[2,3,12] q, float[2,6,12] k, float[2,3,5,4] p, float[3,20] m) => (float[A,B,C] y)"
+      " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k, m, p, p) }"), 23, "for 11 keys"),
+    (("(float[2,3,12] q, float[2,6,12] k, float[2,3,5,4] p, float[2,3,6,4] r) => (float[A,B,C] y)"
+      " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k, , p, r) }"), 23, "5 keys and 6 values of the past"),
+    (("(float[2,4,3,16] q, float[2,4,6,16] k, float[2,4,5,16] p) => (float[A,B,C,D] y)"
+      " { y = Attention(q, k, k, , p) }"), 23, "keys of the past alone"),
+    ("(float[2,4,3,16] x, float[2,3,8] c) => (float[A,B,C,D] y) { y = RotaryEmbedding<interleaved=7>(x, c, c) }", 23,
+     "interleaved is 7"),
+    (("(float[2,4,3,16] x, float[2,3,10] c) => (float[A,B,C,D] y)"
+      " { y = RotaryEmbedding<rotary_embedding_dim=20>(x, c, c) }"), 23, "20 elements of heads of 16"),
+    ("(float[2,4,3,15] x, float[2,3,7] c) => (float[A,B,C,D] y) { y = RotaryEmbedding(x, c, c) }", 23, "in pairs"),
+    (("(float[2,3,16] x, float[10,4] c, int64[2,3] p) => (float[A,B,C] y)"
+      " { y = RotaryEmbedding<num_heads=99>(x, c, c, p) }"), 23, "not those of 99 heads"),
+    ("(float[2,4,3,16] x, float[7,8] c) => (float[A,B,C,D] y) { y = RotaryEmbedding(x, c, c, ) }", 23,
+     "without positions"),
+    ("(float[2,6] x) => (float[A,B] a) <int64[1,2] s = {3,3}> { a, b = Split<axis=1>(x, s) }", 13, "rank 2, not 1"),
+    ("(float[2,6] x) => (float[A,B] a) <int64[1,1] s = {1}> { a = Unsqueeze(x, s) }", 13, "rank 2, not 1"),
+    ("(float[3,4] x, int64[5] k) => (float[3,4] y) { y = Trilu(x, k) }", 14, "input 1 is not a single number"),
+    ("(float[1,2,4,6] x) => (float[A,B,C,D] y) <float[0] r = {}> { y = Resize(x, r, x) }", 11, "input 2 has rank 4"),
+    ("(float[2,6] x, float s, uint8 z) => (uint8[2,6] y) { y = QuantizeLinear<block_size=3>(x, s, z) }", 23,
+     "there are blocks of a tensor of rank 2"),
+    ("(float[2,12,4] x) => (float[A,B,C,D] y) <int64[2] i = {5,0}, int64[2] b = {2,2}> { y = Col2Im(x, i, b) }", 18,
+     "a size is below 1"),
+    ("(float[2,12,5] x) => (float[A,B,C,D] y) <int64[2] i = {5,5}, int64[2] b = {2,2}> { y = Col2Im(x, i, b) }", 18,
+     "5 columns for 16 places"),
+    ("(float[2,3,4,5] a, float[7] b) => (float[2,3,4,5] y) { y = Sub<broadcast=1, axis=0>(a, b) }", 6,
+     "does not go onto"),
+    ("(float[2,3] a, float[3] b) => (float[2,3] y) { y = Add(a, b) }", 6, "broadcast is not set"),
+    ("(float[2,3,4] x) => (float[A] y) { y = ReduceLogSum<axes=[0,1], keepdims=-1>(x) }", 17, "keepdims is -1"),
+    (('(int64[6] x) => (float[A] y) { y = TfIdfVectorizer<mode="TF", min_gram_length=1, max_gram_length=2,'
+      " max_skip_count=0, ngram_counts=[0,9], ngram_indexes=[0,1,2,3], pool_int64s=[2,3,5,4]>(x) }"), 9, "places"),
+    (('(int64[6] x) => (float[A] y) { y = TfIdfVectorizer<mode="TF", min_gram_length=1, max_gram_length=2,'
+      " max_skip_count=0, ngram_counts=[0,4], ngram_indexes=[0,1], pool_int64s=[2,3,5,4,5,6]>(x) }"), 9,
+     "ngram_indexes has 2 entries for 5 grams"),
+]  # fmt: skip
+
+
+def text(graph: str, opset: int) -> ModelProto:
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> g {graph}')
+
+
+@pytest.mark.parametrize(("graph", "opset", "says"), ROWS)
+def test_not_valid(graph: str, opset: int, says: str) -> None:
+    for target in (opset - 1, opset + 1):
+        with pytest.raises(InvalidModelError, match=says) as caught:
+            onnx_convert.convert(text(graph, opset), to=target)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset", "target", "says"),
+    [
+        (('(float[2,4] x, float[5,5] z) => (float y) { a = Relu(x) y = Einsum<equation="ij,jk->">(a, z) }'), 12, 11,
+         "j stands for"),
+        ("(float[2,3,4] x, int64[2] l) => (float y) { a = Relu(x) y = NegativeLogLikelihoodLoss(a, l) }", 13, 11,
+         "labels have the shape"),
+        (("(bool c, float[2,3] x) => (float[A,B] y) { y = If(c) <"
+          "then_branch = t () => (float[A,B] a) { r = Relu(x) s = Constant<value_ints=[9]>() q = Abs(r)"
+          " a, i = TopK(q, s) }, else_branch = e () => (float[A,B] b) { b = Relu(x) }> }"), 12, 10, "k is 9"),
+    ],
+)  # fmt: skip
+def test_what_inference_knows_of_a_node_that_is_rewritten(graph: str, opset: int, target: int, says: str) -> None:
+    with pytest.raises(InvalidModelError, match=says):
+        onnx_convert.convert(text(graph, opset), to=target)
+
+
+@pytest.mark.parametrize(
+    ("graph", "opset", "target"),
+    [
+        ("(float[6,2] x) => (seq(float[2]) y) { y = SplitToSequence<keepdims=0>(x, ) }", 17, 11),
+        ("(float[6,2] x) => (float[A,B] y) { s = SplitToSequence<keepdims=0>(x, ) y = Softmax<axis=0>(x) }", 13, 12),
+        ("(float[2,4,3,16] x, float[2,3,8] c) => (float[A,B,C,D] y) { y = RotaryEmbedding(x, c, c, ) }", 23, 22),
+        ("(float[3] x, float l) => (float[3] y) { y = Clip(x, l, ) }", 11, 10),
+        ("(float[3,4] x) => (float[A,B] y) <int64[1] s = {0}, int64[1] e = {2}> { y = Slice(x, s, e, , ) }", 10, 9),
+        (("(float[1,2,3] x, float[2] s) => (float[1,2,3] y) { y, , , , = BatchNormalization(x, s, s, s, s) }"), 13,
+         15),
+        ("(float[0,5,2] x, int64[0,2] l) => (float y) { y = SoftmaxCrossEntropyLoss(x, l) }", 13, 9),
+        ("(float[2,3,4] x) => (float[A,B,C] y) { y = ReduceSum<axes=[1,1]>(x) }", 11, 13),
+    ],
+)  # fmt: skip
+def test_odd_and_valid(graph: str, opset: int, target: int) -> None:
+    """A part that is left out at the end means what an end before it means."""
+    onnx_convert.convert(text(graph, opset), to=target)
+
+
+def test_elements_in_the_field_of_another_dtype() -> None:
+    source = text("(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1>(x) }", 13)
+    source.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[0], int64_data=[1])
+    with pytest.raises(InvalidModelError, match="in another field"):
+        onnx_convert.convert(source, to=9)
