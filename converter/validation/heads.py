@@ -69,6 +69,9 @@ def _past(use: Use, k: Dims, v: Dims) -> str:
     if len(there) == 1:
         return f"it has the {'keys' if there == [4] else 'values'} of the past alone"
     lengths = []
+    counts = use.dims(6)
+    if counts is not None and (len(counts) != 1 or differ(counts[0], k[0])):
+        return f"nonpad_kv_seqlen has the shape {shown(counts)}, for a batch of {shown(k[:1])}"
     for index, present in zip(there, (k, v), strict=False):
         dims = use.dims(index)
         if dims is None:

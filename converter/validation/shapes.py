@@ -220,7 +220,7 @@ def _transpose(use: Use) -> str:
 def _broadcast(use: Use) -> str:
     """Checks shapes that broadcast: from opset 7 (or 8) on shapes are matched from the last axis; below they are the
     same, or told by attributes."""
-    if use.opset < 7 and use.operator in _BY_ATTRIBUTES:
+    if use.opset < 7 and use.operator in _BY_ATTRIBUTES and use.given.get("broadcast"):
         return _along(use)
     if use.operator == "PRelu" and use.opset < 7:
         return ""
@@ -243,20 +243,19 @@ _BY_ATTRIBUTES: Final = frozenset("Add Sub Mul Div Pow And Or Xor Equal Greater 
 
 
 def _along(use: Use) -> str:
-    """Checks shapes below opset 7: B has that of A, or if it is repeated that of axes of A next to each other."""
-    a, b = use.dims(0), use.dims(1)
-    if a is None or b is None:
+    """Checks a B that is repeated, below opset 7: it has the sizes of axes of A next to each other. In the wild an axis
+    of -1 says what no axis says."""
+    a, b, axis = use.dims(0), use.dims(1), use.given.get("axis", -1)
+    if a is None or b is None or axis < -1 or all(size in (1, None) for size in b):
         return ""
-    if not use.given.get("broadcast"):
-        alike = len(a) == len(b) and not any(map(pairs.differ, a, b))
-        return "" if alike else f"shapes {pairs.shown(a)} and {pairs.shown(b)} differ, and broadcast is not set"
-    axis = use.given.get("axis", len(a) - len(b))
-    first = axis + len(a) if axis < 0 and "axis" in use.given else axis
-    if first < 0 or first + len(b) > len(a):
-        return f"axes {pairs.shown(b)} from {axis} on are none of {pairs.shown(a)}"
-    if any(size != 1 and pairs.differ(size, wide) for size, wide in zip(b, a[first:], strict=False)):
-        return f"shape {pairs.shown(b)} does not go onto {pairs.shown(a)} from axis {first} on"
-    return ""
+    first = len(a) - len(b) if axis == -1 else axis
+    block = a[first : first + len(b)] if first >= 0 else ()
+    if len(block) == len(b) and not any(
+        size != 1 and pairs.differ(size, wide) for size, wide in zip(b, block, strict=True)
+    ):
+        return ""
+    place = "at its end" if axis == -1 else f"at axis {axis}"
+    return f"B of shape {pairs.shown(b)} is no block of A's {pairs.shown(a)} {place}"
 
 
 def _space(use: Use) -> str:

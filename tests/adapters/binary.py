@@ -357,7 +357,7 @@ def test_an_axis_counted_from_the_end_is_none_before_opset_7(a: list[int | None]
 def test_what_is_no_block_is_not_stretched(a: list[int | None], b: list[int], axis: int | None, says: str) -> None:
     source = legacy(a, b, **({} if axis is None else {"axis": axis}))
     for to in (7, 14):
-        with pytest.raises(RefusedError, match=says):
+        with pytest.raises(InvalidModelError, match=says):
             onnx_convert.convert(source, to=to)
 
 

@@ -23,6 +23,8 @@ ROWS = [
       " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k, , p, r) }"), 23, "5 keys and 6 values of the past"),
     (("(float[2,4,3,16] q, float[2,4,6,16] k, float[2,4,5,16] p) => (float[A,B,C,D] y)"
       " { y = Attention(q, k, k, , p) }"), 23, "keys of the past alone"),
+    (("(float[2,3,4,8] q, float[2,3,8,8] k, int64[3] n) => (float[2,3,4,8] y)"
+      " { y = Attention<left_window_size=1000000000000>(q, k, k, , , , n) }"), 25, "for a batch of"),
     ("(float[2,4,3,16] x, float[2,3,8] c) => (float[A,B,C,D] y) { y = RotaryEmbedding<interleaved=7>(x, c, c) }", 23,
      "interleaved is 7"),
     (("(float[2,4,3,16] x, float[2,3,10] c) => (float[A,B,C,D] y)"
@@ -43,8 +45,7 @@ ROWS = [
     ("(float[2,12,5] x) => (float[A,B,C,D] y) <int64[2] i = {5,5}, int64[2] b = {2,2}> { y = Col2Im(x, i, b) }", 18,
      "5 columns for 16 places"),
     ("(float[2,3,4,5] a, float[7] b) => (float[2,3,4,5] y) { y = Sub<broadcast=1, axis=0>(a, b) }", 6,
-     "does not go onto"),
-    ("(float[2,3] a, float[3] b) => (float[2,3] y) { y = Add(a, b) }", 6, "broadcast is not set"),
+     "is no block of A's"),
     ("(float[2,3,4] x) => (float[A] y) { y = ReduceLogSum<axes=[0,1], keepdims=-1>(x) }", 17, "keepdims is -1"),
     (('(int64[6] x) => (float[A] y) { y = TfIdfVectorizer<mode="TF", min_gram_length=1, max_gram_length=2,'
       " max_skip_count=0, ngram_counts=[0,9], ngram_indexes=[0,1,2,3], pool_int64s=[2,3,5,4]>(x) }"), 9, "places"),
