@@ -35,6 +35,7 @@ MEANINGS: list[tuple[str, int, int, Callable[..., Any]]] = [
     ("MatMulInteger", 10, EVER, numbers.matmul_integer),
     ("MaxPool", 1, EVER, windows.max_pool),
     ("MeanVarianceNormalization", 9, EVER, numbers.mean_variance_normalization),
+    ("NegativeLogLikelihoodLoss", 12, EVER, numbers.negative_log_likelihood),
     ("NonZero", 9, EVER, moving.non_zero),
     ("Optional", 15, EVER, moving.as_it_is),
     ("OptionalGetElement", 15, EVER, moving.as_it_is),

@@ -162,6 +162,19 @@ def log_softmax(x: Array, axis: int = -1) -> Array:
     return (shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))).astype(x.dtype)
 
 
+def negative_log_likelihood(
+    x: Array, target: Array, weight: Array | None = None, *, ignore_index: int | None = None, reduction: str = "mean"
+) -> Array:
+    """Minus the score of each label times its weight; what is ignored has none, and a mean is over the weights."""
+    kept = np.ones(target.shape, bool) if ignore_index is None else target != ignore_index
+    labels = np.where(kept, target, 0)
+    each = (np.ones(x.shape[1]) if weight is None else weight.astype(np.float64))[labels] * kept
+    losses = -each * np.take_along_axis(x.astype(np.float64), labels[:, None], axis=1)[:, 0]
+    if reduction == "none":
+        return losses.astype(x.dtype)
+    return np.asarray(losses.sum() / (each.sum() if reduction == "mean" else 1)).astype(x.dtype)
+
+
 # ---- powers and reductions
 
 
