@@ -156,11 +156,9 @@ def _convert(job: Job, outcome: Outcome) -> Report:
 
 def _save_verified(job: Job, conversion: Conversion, outcome: Outcome) -> None:
     """Writes a model if it computes the same as its source, aside if not; notes in its outcome what came of it."""
-    from onnx_convert.verification.run import prepare
-    from onnx_convert.verification.subjects import Subject
+    from onnx_convert.verification.run import prepared
 
-    with Subject(job.source, stamps_of(conversion.report)) as subject:
-        inputs = prepare(subject)
+    inputs = prepared(job.source, stamps_of(conversion.report))
     found = save_verified(conversion, job.source, job.destination or "", inputs, saving=job.saving)
     if not found.same:
         outcome.status, outcome.message = why(found)

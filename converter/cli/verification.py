@@ -22,11 +22,9 @@ _FEW: Final = 8  # outputs in a table
 
 def prepared(asked: Settings, source: str | bytes) -> Prepared:
     """Returns the inputs of a verification, read and checked before anything else is done."""
-    from onnx_convert.verification.run import prepare
-    from onnx_convert.verification.subjects import Subject
+    from onnx_convert.verification import run
 
-    with Subject(source, asked.stamps()) as subject:
-        return prepare(subject, asked.inputs, asked.shapes())
+    return run.prepared(source, asked.stamps(), asked.inputs, asked.shapes())
 
 
 def of_files(asked: Settings) -> int:

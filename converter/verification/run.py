@@ -94,6 +94,17 @@ def prepare(
     return Prepared(sets, dict(shapes or {}), signature.bound_by(subject.proto, shapes or {}), seeds)
 
 
+def prepared(
+    model: Any,
+    stamps: Mapping[str, int] | None = None,
+    inputs: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+) -> Prepared:
+    """Reads and checks what was given for a model that is not open, as `prepare` does."""
+    with Subject(model, stamps) as subject:
+        return prepare(subject, inputs, shapes)
+
+
 def _array(value: Any) -> Any:
     return value if value is None or isinstance(value, list | dict) else numpy.asarray(value)
 
