@@ -14,7 +14,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 
 from onnx_convert.analysis import view
 from onnx_convert.analysis.onnx_inference import infer
-from onnx_convert.model.graphs import every_node, name_of, plain, subgraphs
+from onnx_convert.model.graphs import every_node, name_of, plain, subgraphs, used_names
 from onnx_convert.model.tensors import tensor_of
 from onnx_convert.verification.bundle import around
 from onnx_convert.verification.comparison import is_float
@@ -107,11 +107,9 @@ def _between(body: Body, value: str, inputs: set[str], fixed: set[str]) -> list[
         if name not in makers:
             return None
         place, node = makers[name]
-        if any(subgraphs(node)):
-            return None
         if place not in taken:
             taken[place] = node
-            waiting += [one for one in node.input if one]
+            waiting += used_names(node)
     return [taken[place] for place in sorted(taken)]
 
 
