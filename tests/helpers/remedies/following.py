@@ -35,6 +35,7 @@ MANUAL = (
     r"^give it an alpha above 0$",
     r"^use mode linear$",
     r"^set sampling_ratio to a number",
+    r"^set spatial to 1 if it is meant$",
     r"^reverse the sequences before the model",
     r"^leave the lengths out, or go no lower",
     r"^make the input float",
@@ -100,7 +101,8 @@ def dead_end(
     remedy = refusal.remedy
     if not remedy or refusal.code not in CODES:
         return f"no remedy, or no code: {refusal}"
-    for word in OPERATORS.intersection(re.findall(r"\w+", remedy)) - {refusal.operator}:
+    advice = re.sub(r"what replaces it needs \w+", "", remedy)  # which is a reason that is announced
+    for word in OPERATORS.intersection(re.findall(r"\w+", advice)) - {refusal.operator}:
         if opsets.schema_at(word, to) is None:
             return f"it names {word}, which opset {to} does not have"
 
@@ -128,7 +130,7 @@ def dead_end(
             if again is not None:
                 return f"at {aim} it is refused, too: {again}"
     last = remedy.rpartition(": " if "; then " in remedy else "\0")[2]
-    if FACTS.search(last):
+    if FACTS.search(last) and not any(re.search(manual, last) for manual in MANUAL):
         again = next(iter(refusals_of(known, to, **keywords(after))), None)
         if again is not None and again.reason == refusal.reason and not GO.search(remedy):
             return f"with all facts it is refused, too: {again}"
