@@ -81,11 +81,13 @@ def members(model: ModelProto, kinds: Collection[Kind]) -> list[tuple[Kind, Node
 
 
 def _check_names(model: ModelProto, where: str) -> None:
-    """Raises for a name of a function that is no text, before anybody looks one up."""
+    """Raises for a name of a function that is no text or missing, before anybody looks one up."""
     for function in model.functions:
         for name in (function.name, function.domain, *function.input, *function.output):
             if not isinstance(name, str):
                 raise InvalidModelError(f"the name {name!r} is not UTF-8", where=where)
+        if not function.name:
+            raise InvalidModelError("a function has no name", where=where)
 
 
 def _stated(function: FunctionProto) -> Iterable[Any]:

@@ -87,7 +87,10 @@ def transform(use: Use) -> str:
         if numbers and numbers[0] < 1:
             return f"{what} is {numbers[0]}, and has to be at least 1"
     window = use.dims(2)
-    return f"the window has rank {len(window)}, not 1" if window is not None and len(window) != 1 else ""
+    if window is None or len(window) != 1:
+        return f"the window has rank {len(window)}, not 1" if window is not None else ""
+    wrong = length and window[0] is not None and window[0] != length[0]
+    return f"a window of {window[0]} for frames of {length[0]}" if wrong and length else ""
 
 
 def resize(use: Use) -> str:

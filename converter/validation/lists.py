@@ -36,7 +36,7 @@ STFT: 1 3
 SequenceAt SequenceErase: 1
 SequenceInsert: 2
 NonMaxSuppression: 2 3 4
-Dropout: 1 2
+Dropout Clip: 1 2
 """
 
 

@@ -36,6 +36,9 @@ ROWS = [
      "without positions"),
     ("(float[2,6] x) => (float[A,B] a) <int64[1,2] s = {3,3}> { a, b = Split<axis=1>(x, s) }", 13, "rank 2, not 1"),
     ("(float[2,6] x) => (float[A,B] a) <int64[1,1] s = {1}> { a = Unsqueeze(x, s) }", 13, "rank 2, not 1"),
+    ("(int32[2,3] x, int32 a, int32[7] b) => (int32[2,3] y) { y = Clip(x, a, b) }", 12, "input 2 is not a single"),
+    (("(float[2,16,2] x, float[9] w) => (float[A,B,C,D] y) <int64 s = {3}, int64 n = {4}>"
+      " { y = STFT<onesided=0>(x, s, w, n) }"), 17, "a window of 9 for frames of 4"),
     ("(float[3,4] x, int64[5] k) => (float[3,4] y) { y = Trilu(x, k) }", 14, "input 1 is not a single number"),
     ("(float[1,2,4,6] x) => (float[A,B,C,D] y) <float[0] r = {}> { y = Resize(x, r, x) }", 11, "input 2 has rank 4"),
     ("(float[2,6] x, float s, uint8 z) => (uint8[2,6] y) { y = QuantizeLinear<block_size=3>(x, s, z) }", 23,
@@ -107,4 +110,11 @@ def test_elements_in_the_field_of_another_dtype() -> None:
     source = text("(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1>(x) }", 13)
     source.graph.initializer.add(name="w", data_type=TensorProto.FLOAT, dims=[0], int64_data=[1])
     with pytest.raises(InvalidModelError, match="in another field"):
+        onnx_convert.convert(source, to=9)
+
+
+def test_a_function_without_a_name() -> None:
+    source = text("(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1>(x) }", 13)
+    source.functions.add(domain="f")
+    with pytest.raises(InvalidModelError, match="a function has no name"):
         onnx_convert.convert(source, to=9)
