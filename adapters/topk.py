@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
 from onnx_convert.adapters.lib.bodies import tensor_type
-from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, UINT64, cast, is_integer, is_unsigned, largest
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOAT, INT64, UINT64, cast, is_integer, is_unsigned, largest, lowest
 from onnx_convert.adapters.lib.shapes import count_up, known_size, part, product, ranked, reshape, size_at
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def _one_by_one(node: Node, op: Emitter) -> tuple[Value, Value]:
     nothing = op.at(7).Less(flat, flat)
 
     def step(within: Emitter, _: Value, going: Value, taken: Value) -> tuple[Value, ...]:
-        left = within.Where(taken, within.const(-inf, dtype), flat)
+        left = within.Where(taken, within.const(lowest(dtype) if is_integer(dtype) else -inf, dtype), flat)
         smaller = within.Less(left, within.ReduceMax(left, axes=[1], keepdims=1))
         place = within.ArgMax(within.Cast(within.Not(within.Or(smaller, taken)), to=FLOAT), axis=1, keepdims=1)
         return going, within.Or(taken, within.Equal(row, place)), place

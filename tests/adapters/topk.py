@@ -125,6 +125,14 @@ TOPK: list[Row] = [
         options={"types": "cast"},
     ),
     rewrites(
+        "TopK of integers, of a computed number and along an unknown length",
+        11,
+        9,
+        "(int64[N] x, int64[1] k) => (int64[K] v, int64[K] i) { v, i = TopK(x, k) }",
+        feeds={"x": [3, -(2**63), 3, -(2**63)], "k": [4]},
+        dims={"N": 4},
+    ),
+    rewrites(
         "TopK of which only the values are used",
         11,
         10,

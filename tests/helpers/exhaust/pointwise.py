@@ -81,7 +81,7 @@ def power(m: Making) -> None:
     if "int" in x.dtype.name:
         m.tensor(elements=m.pick("power", [2, 0, 1, 3]))
     else:
-        m.tensor(m.stretching(shape))
+        m.tensor(m.stretching(shape) if m.opset >= 7 else shape)
 
 
 def variadic(m: Making) -> None:
