@@ -174,6 +174,21 @@ def test_how_tensorrt_does_not_resize(runtime: str, setting: str, fine: bool) ->
     assert (implemented.finding(table(f"tensorrt@{runtime}"), node, None, 17, lambda _: "") is None) == fine
 
 
+@pytest.mark.parametrize(
+    ("runtime", "operator", "opset", "has"),
+    [
+        ("opencv@4.6", "LayerNormalization", 17, False),
+        ("opencv@4.8", "LayerNormalization", 17, True),
+        ("opencv@4.12", "NonZero", 11, False),
+        ("opencv@4.12", "If", 11, False),
+        ("openvino@2026.4", "Det", 11, False),
+        ("openvino@2026.4", "Conv", 11, True),
+    ],
+)
+def test_what_importers_know(runtime: str, operator: str, opset: int, has: bool) -> None:
+    assert table(runtime).has("", operator, opset) == has
+
+
 def provider(runtime: str) -> kernels.Table:
     """The kernels of a runtime's provider that has a table."""
     found = kernels.of_provider(runtimes.find(runtime))
