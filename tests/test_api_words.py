@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -97,12 +98,18 @@ def imported(script: Path) -> set[str]:
     return names - set(sys.stdlib_module_names)
 
 
+EXPORTING = {"from_torch.py", "from_sklearn.py"}  # as examples/README.md says of them
+
+
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").rglob("*.py")), ids=lambda path: path.name)
-def test_examples_run_after_the_installation_that_the_readme_names(script: Path) -> None:
+def test_examples_run_after_the_installation_that_is_named(script: Path) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    base = {requirement.partition(">")[0] for requirement in project["dependencies"]} | {"onnx_convert"}
-    extra = {requirement.partition(">")[0] for requirement in project["optional-dependencies"]["examples"]}
+    extras = {"base": project["dependencies"], **project["optional-dependencies"]}
+    needed = ["base"] if script.name == "make_legacy_add.py" else ["base", "examples"]
+    needed += ["exports"] if script.name in EXPORTING else []
     assert 'pip install ".[examples]"' in README
-    plain = script.name == "make_legacy_add.py"
+    assert 'pip install ".[exports,examples]"' in (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    installed = {re.split(r"[\[<>=~!; ]", requirement)[0] for extra in needed for requirement in extras[extra]}
     beside = {path.stem for path in script.parent.glob("*.py")}
-    assert imported(script) - beside <= (base if plain else base | extra)
+    installed |= {"onnx_convert"} | ({"sklearn"} if "scikit-learn" in installed else set())
+    assert imported(script) - beside <= installed
