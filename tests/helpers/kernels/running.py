@@ -51,6 +51,10 @@ for line in open(sys.argv[1]):
 """
 
 
+NO_ARRAY: Final = "No corresponding Numpy type"
+"""What is said of outputs that were computed, and that numpy has no dtype for."""
+
+
 class Job(NamedTuple):
     """A model, and inputs to run it with; None if they cannot be handed over, and a session has to do."""
 
@@ -73,7 +77,8 @@ def ran(build: Build, jobs: Mapping[str, Job], folder: Path) -> dict[str, str]:
         for line in done.stdout.splitlines():
             name, tab, error = line.partition("\t")
             if tab:
-                told[json.loads(name)] = json.loads(error) if error else "crashed"
+                what = json.loads(error) if error else "crashed"
+                told[json.loads(name)] = "" if NO_ARRAY in what else what
         if not done.stdout:
             raise RuntimeError(done.stderr)
     return told
