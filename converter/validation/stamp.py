@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from onnx_convert.errors import InvalidModelError
 from onnx_convert.model.graphs import name_of
 from onnx_convert.model.validation import members
-from onnx_convert.rewrite import legality, registry
+from onnx_convert.rewrite import legality
 from onnx_convert.spec import opsets, signatures
 from onnx_convert.validation import attributes, shapes, uses
 
@@ -48,11 +48,11 @@ def judge(
 def _fault(case: Case, opset: int, called: Collection[tuple[str, str]]) -> str:
     """Returns why a node is not one of an opset, "" if it is, or if nobody knows."""
     domain, operator = case.domain, case.node.op_type
-    if not opsets.is_known(domain) or (domain, operator) in called or registry.is_experimental(operator, domain):
+    if not opsets.is_known(domain) or (domain, operator) in called:
         return ""
     signature = signatures.signature_of(operator, opset, domain)
     if signature is None:
-        return ""  # it is refused by name
+        return ""  # it is refused by name, or was experimental then
     newest = signatures.signature_of(operator, opsets.latest(domain), domain)
     if signature.deprecated and newest is not None and not newest.deprecated:
         signature = signature._replace(deprecated=False)  # that version was superseded, but it is what the stamp says
