@@ -105,10 +105,13 @@ def test_what_inference_knows_of_a_node_that_is_rewritten(graph: str, opset: int
          15),
         ("(float[0,5,2] x, int64[0,2] l) => (float y) { y = SoftmaxCrossEntropyLoss(x, l) }", 13, 9),
         ("(float[2,3,4] x) => (float[A,B,C] y) { y = ReduceSum<axes=[1,1]>(x) }", 11, 13),
+        ("(float[2,3] x) => (float[A,B,C] y) <int64 a = {-1}> { y = Unsqueeze(x, a) }", 13, 12),
+        ("(float[2,3] x) => (float[A,B] y) <int64 a = {-1}> { y = ReduceMax(x, a) }", 18, 17),
+        ("(float[2,3] x) => (float[A,B] y) <int64 a = {-1}> { y = ReduceMax(x, a) }", 18, 20),
     ],
 )  # fmt: skip
 def test_odd_and_valid(graph: str, opset: int, target: int) -> None:
-    """A part that is left out at the end means what an end before it means."""
+    """A part that is left out at the end means what an end before it means, a number that is axes a list of one."""
     onnx_convert.convert(text(graph, opset), to=target)
 
 
