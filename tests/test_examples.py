@@ -194,7 +194,10 @@ PAGES = (
     "README.md",
     "CONTRIBUTING.md",
     "converter/README.md",
+    "converter/cli/README.md",
+    "converter/target/README.md",
     "converter/verification/README.md",
+    "examples/README.md",
     "adapters/README.md",
 )
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A walk through the README: its commands run, and what it prints is what they print."""
+"""A walk through the README and the pages on the command line and on runtimes: their commands run, and what they show
+is what is printed."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from onnx_convert.report import CODES
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```\n(.*?)```", README, re.DOTALL)
+PAGES = [README, *((ROOT / "converter" / room / "README.md").read_text(encoding="utf-8") for room in ("cli", "target"))]
+BLOCKS = [block for page in PAGES for block in re.findall(r"```\n(.*?)```", page, re.DOTALL)]
 THREE = "(float[2] x) => (float[2] y) { a = Relu (x)  b = Relu (a)  y = Relu (b) }"
 
 

@@ -152,10 +152,10 @@ def test_ai_onnx_ml_stays_on_the_way_up_unless_it_is_asked_for() -> None:
     assert opset_imports(onnx_convert.convert(model(graph, 21, ai_onnx_ml=5), to=19).model) == {"": 19, "ai.onnx.ml": 3}
 
 
-def test_the_help_and_the_readme_say_so() -> None:
+def test_the_help_and_its_page_say_so() -> None:
     assert "ai.onnx.ml goes down with ai.onnx, and up only by a --to of its own." in run("--help")[1]
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert "ai.onnx.ml goes down with ai.onnx, and up only by a `--to` of its own" in readme
+    page = (Path(__file__).parents[2] / "converter" / "cli" / "README.md").read_text(encoding="utf-8")
+    assert "ai.onnx.ml goes down with ai.onnx, and up only by a `--to` of its own" in page
 
 
 def trees() -> ModelProto:
