@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import multiprocessing
 import signal
+import sys
 import threading
 from contextlib import contextmanager
 from functools import lru_cache
@@ -22,11 +23,12 @@ HEAVY: Final = ("onnx_convert.api", "onnx_convert.batch.pool")
 
 @lru_cache(maxsize=1)
 def warm_up() -> BaseContext | None:
-    """Starts the server, which imports while its parent does the same; None where the system cannot fork.
+    """Starts the server, which imports while its parent does the same; None where the system cannot fork, or
+    where, as on macOS, its own libraries may not survive it.
 
     For the command line alone: the server is one for the whole process, and what it has imported is everybody's.
     """
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    if sys.platform == "darwin" or "forkserver" not in multiprocessing.get_all_start_methods():
         return None
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([*HEAVY])

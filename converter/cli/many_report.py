@@ -99,6 +99,6 @@ def _done(path: Path, write: Callable[[], object]) -> bool:
     try:
         write()
     except OSError as error:
-        printing.print_warning(f"{path}: the report {error.strerror or error}")
+        printing.print_warning(f"{path}: the report cannot be written: {report_file.reason(error)}")
         return False
     return True

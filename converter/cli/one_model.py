@@ -145,7 +145,7 @@ def _write_report(asked: Settings, data: dict[str, Any]) -> None:
         try:
             report_file.write(asked.report, with_texts(data, asked.command))
         except OSError as error:
-            printing.print_warning(f"{asked.report}: the report {error.strerror or error}")
+            printing.print_warning(f"{asked.report}: the report cannot be written: {report_file.reason(error)}")
 
 
 def _refused(error: RefusedError, asked: Settings) -> int:

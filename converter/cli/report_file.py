@@ -45,6 +45,11 @@ def write(path: str, data: Mapping[str, Any]) -> None:
     put(path, text(Path(path).suffix.lower(), data))
 
 
+def reason(error: OSError) -> str:
+    """Returns why a report cannot be written, whoever says so."""
+    return (error.strerror or str(error)).removeprefix("the report ").removeprefix("cannot be written: ")
+
+
 def put(path: str | os.PathLike[str], content: str) -> None:
     """Writes a text file, whole or not at all. Raises OSError."""
     from onnx_convert.storage.writer import write_report

@@ -263,9 +263,11 @@ def delivery() -> Iterator[Deliver]:
     except BaseException as error:
         if not placed or waiting[-1][0].exists():  # else an interrupt came when all was in its place
             for temporary, _ in waiting:
-                temporary.unlink(missing_ok=True)
+                with suppress(OSError):  # a folder that takes no files lets none go: what is told is the first error
+                    temporary.unlink()
             for path in placed:
-                path.unlink(missing_ok=True)
+                with suppress(OSError):
+                    path.unlink()
             for folder in reversed(folders):
                 with suppress(OSError):
                     folder.rmdir()
@@ -288,7 +290,8 @@ def aside(place: Path, write: Callable[[Path], object]) -> Iterator[Path]:
                 _lock(file, locks)
             yield temporary
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 _TEMPORARY: Final = ".onnx-convert-"

@@ -120,7 +120,9 @@ class Journal:
         """Records that the results were made of the sources. OSError if it cannot be written."""
         entry = {"name": name, "recipe": self._recipe, "sources": sources, "results": results}
         line = json.dumps(entry).encode() + b"\n"
+        begun = b"\n" if self._torn else b""
+        self._torn = True  # unless it is written whole
         with open(self._path, "ab") as file:
-            file.write(b"\n" + line if self._torn else line)
+            file.write(begun + line)
         self._torn = False
         self._entries[name] = entry

@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import deadly
@@ -16,6 +22,7 @@ import pytest
 from many import SOFTMAX
 from texts import model
 
+from onnx_convert.batch import pool, processes
 from onnx_convert.batch.job import Job
 from onnx_convert.batch.workers import Processes
 
@@ -37,6 +44,15 @@ def folder(tmp_path: Path) -> Path:
     for number in range(5):
         onnx.save(model(SOFTMAX, 12), tmp_path / "zoo" / f"{number}.onnx")
     return tmp_path
+
+
+def eventually(fact: Callable[[], bool]) -> None:
+    """Waits until a fact is so; fails if it does not become so."""
+    for _ in range(300):
+        if fact():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it did not come to that")
 
 
 def job(name: str, to: object, folder: Path) -> Job:
@@ -63,13 +79,82 @@ def test_the_signal_is_named(folder: Path) -> None:
 
 def test_options_that_do_not_travel_are_said_of_each_model(folder: Path) -> None:
     (outcome,) = Processes(1).outcomes([job("a", lambda: 13, folder)])
-    assert outcome.status == "crashed" and "pickle" in outcome.message
+    assert outcome.status == "crashed" and outcome.message.startswith("its options cannot be handed to a process (")
 
 
 def test_processes_that_cannot_be_started_are_no_loop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "context", lambda: multiprocessing.get_context("spawn"))  # whatever is warm already
+    resource_tracker.ensure_running()  # which is a process as well
     monkeypatch.setenv("PYTHONHOME", str(folder))
     (outcome,) = Processes(1).outcomes([job("a", 13, folder)])
     assert outcome.status == "crashed" and outcome.message.startswith("no process for it can be started (")
+
+
+def test_a_hang_is_ended_in_time_while_the_caller_is_busy(folder: Path) -> None:
+    """And those behind it are done: when the caller comes back, all has ended."""
+    jobs = [job("first", 13, folder), job("hangs", deadly.Hangs(), folder), job("last", 13, folder)]
+    outcomes = Processes(1, timeout=0.5).outcomes(jobs)
+    assert next(outcomes).name == "first"
+    eventually(lambda: not multiprocessing.active_children())
+    assert [(outcome.name, outcome.status) for outcome in outcomes] == [("hangs", "timed out"), ("last", "checked")]
+
+
+def test_what_hears_no_signal_is_killed_and_holds_nobody_up(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "_PATIENCE", 600.0)
+    jobs = [job("deaf", deadly.Deaf(), folder), *(job(str(number), 13, folder) for number in range(4))]
+    all_of_them = pool.Pool(jobs, 1, 0.5)
+    with contextlib.closing(all_of_them.outcomes()) as outcomes:
+        assert next(outcomes).status == "timed out"
+        last = [next(outcomes) for _ in range(4)]
+        assert {outcome.status for outcome in last} == {"checked"}
+        deaf = all_of_them._leaving[0]
+        assert deaf.process.is_alive(), "the others had to wait until it was killed"
+        deaf.until = 0.0
+    assert not multiprocessing.active_children()
+
+
+@pytest.mark.parametrize("leave", ["closes", "forgets", "breaks"])
+def test_whoever_leaves_early_leaves_no_processes(folder: Path, leave: str) -> None:
+    outcomes = Processes(2).outcomes(job(str(number), 13, folder) for number in range(50))
+    if leave == "breaks":
+        for outcome in outcomes:
+            assert outcome.ok
+            break
+    else:
+        assert next(outcomes).ok
+    if leave == "closes":
+        outcomes.close()
+    else:
+        del outcomes
+        gc.collect()
+    assert not multiprocessing.active_children()
+    assert not [thread for thread in threading.enumerate() if thread.name == "onnx-convert"]
+
+
+def test_whoever_comes_late_finds_few_outcomes(folder: Path) -> None:
+    """Reports are large: workers do not run far ahead of a caller who is slow."""
+    all_of_them = pool.Pool((job(str(number), 13, folder) for number in range(60)), 1, None)
+    outcomes = all_of_them.outcomes()
+    next(outcomes)
+    eventually(lambda: all_of_them._is_full)
+    assert len(all_of_them._waiting) > 40
+    assert len([*outcomes]) == 59
+
+
+def test_a_program_that_ends_in_the_middle_ends(folder: Path) -> None:
+    """Although it keeps the batch, and one of its workers hears no signal."""
+    (folder / "script.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(Path(deadly.__file__).parent)!r})\nimport deadly\n"
+        "from onnx_convert.batch.job import Job\nfrom onnx_convert.batch.workers import Processes\n"
+        'if __name__ == "__main__":\n'
+        '    jobs = [Job(str(n), "zoo/0.onnx", None, {"to": to}) for n, to in enumerate([13, deadly.Deaf(), 13])]\n'
+        "    kept = Processes(2).outcomes(jobs)\n"
+        "    print(next(kept).status)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "checked\n", "")
 
 
 def test_a_script_that_does_not_ask_whether_it_is_the_main_one_is_told_so(folder: Path) -> None:

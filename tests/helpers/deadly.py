@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 
@@ -27,6 +28,15 @@ class Hangs:
     """An opset that takes for ever."""
 
     def __index__(self) -> int:
+        time.sleep(600)
+        return 13
+
+
+class Deaf:
+    """An opset that takes for ever, whatever the process is told: as native code, which looks at no signal."""
+
+    def __index__(self) -> int:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
         return 13
 
