@@ -9,6 +9,8 @@ from typing import Final
 import click
 from click import Option
 
+from onnx_convert.cli import completion
+
 
 def opset(text: str) -> tuple[str, int | str]:
     """Reads `14`, `latest`, `ai.onnx.ml:3` or `ai.onnx.ml:latest`, as (domain, opset)."""
@@ -66,7 +68,13 @@ _PATH: Final = click.Path(readable=False)  # what is read and written is found o
 GROUPS: Final[dict[str, tuple[Option, ...]]] = {
     "Target": (
         Option(["--to"], multiple=True, type=opset, metavar="OPSET", help="14, latest; once per domain: ai.onnx.ml:3"),
-        Option(["--for", "runtimes"], multiple=True, metavar="RUNTIME", help="what has to load it: onnxruntime@1.14"),
+        Option(
+            ["--for", "runtimes"],
+            multiple=True,
+            metavar="RUNTIME",
+            shell_complete=completion.runtimes,
+            help="what has to load it: onnxruntime@1.14",
+        ),
         Option(
             ["--from", "given_stamps"],
             multiple=True,

@@ -60,14 +60,14 @@ def test_the_collector_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     path = relu(tmp_path / "model.onnx", 13)
     for enabled in (True, False):
         script = (
-            f"import gc, sys; gc.{'enable' if enabled else 'disable'}()\n"
+            f"import gc, sys; gc.{'enable' if enabled else 'disable'}(); frozen = gc.get_freeze_count()\n"
             "import onnx_convert; from onnx_convert.cli.main import main\n"
             "onnx_convert.convert(sys.argv[1], to=14)\n"
             "try: main([*sys.argv[1:], '--to', '14', '--check', '-q'])\n"
-            "finally: print(gc.isenabled(), gc.get_freeze_count())"
+            "finally: print(gc.isenabled(), gc.get_freeze_count() == frozen)"  # some CPythons begin with a few
         )
         done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, check=True)
-        assert done.stdout.decode().split() == [str(enabled), "0"]
+        assert done.stdout.decode().split() == [str(enabled), "True"]
 
 
 def test_a_process_converts_a_file(tmp_path: Path) -> None:
