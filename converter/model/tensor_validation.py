@@ -84,7 +84,8 @@ def fault(tensor: TensorProto, raw: int | None = None) -> str:
         elements *= 2
     per_entry = _PACKED.get(dtype, 1)
     needed = (elements + per_entry - 1) // per_entry
-    return "" if entries == needed else f"it has {entries} elements where its dimensions demand {elements}"
+    what = "elements" if needed == count(tensor.dims) else f"entries in {field}"  # which hold several, or half of one
+    return "" if entries == needed else f"it has {entries} {what} where its dimensions demand {needed}"
 
 
 def sparse_fault(tensor: SparseTensorProto) -> str:

@@ -212,7 +212,8 @@ def pads(use: Use) -> str:
 
 
 def deformed(use: Use) -> str:
-    """Returns what is wrong with the sizes of DeformConv: channels in groups, offsets for each place of the kernel."""
+    """Returns what is wrong with the sizes of DeformConv: channels in groups, offsets for each place of the kernel, and
+    as many places of offsets and of the mask."""
     x, weights, group = use.dims(0), use.dims(1), use.given.get("group", 1)
     if x is None or weights is None:
         return ""
@@ -223,7 +224,47 @@ def deformed(use: Use) -> str:
         return "a size of X or W is 0"
     if isinstance(group, int) and channels is not None and inner is not None and channels != inner * group:
         return f"{channels} channels for {group} groups of {inner}"
-    return ""
+    shape, own = use.given.get("kernel_shape"), use.given.get("offset_group", 1)
+    kernel = shape if isinstance(shape, list) else weights[2:]
+    spatial = len(x) - 2
+    places = math.prod(kernel) if None not in kernel else None  # type: ignore[type-var]
+    if isinstance(own, int) and channels is not None and channels % max(own, 1):
+        return f"{channels} channels cannot be divided into {own} groups of offsets"
+    each = places * own if places is not None and isinstance(own, int) else None
+    room = next(
+        (dims[2:] for index in (2, 4) if (dims := use.dims(index)) is not None and len(dims) == len(x)),
+        [None] * spatial,
+    )
+    return (
+        _demanded(use, 2, [x[0], each * spatial if each is not None else None, *room], "offset")
+        or _demanded(use, 3, [weights[0]], "B")
+        or _demanded(use, 4, [x[0], each, *room], "mask")
+    )
+
+
+def reversed_sequences(use: Use) -> str:
+    """Returns what is wrong with the lengths of ReverseSequence: one for each entry of the batch."""
+    dims, batch, time = use.dims(0), use.given.get("batch_axis", 1), use.given.get("time_axis", 0)
+    if {batch, time} != {0, 1}:
+        return f"batch_axis is {batch} and time_axis is {time}, which have to be 0 and 1, or 1 and 0"
+    if dims is not None and len(dims) < 2:
+        return f"the input has rank {len(dims)}"
+    return _demanded(use, 1, [dims[batch] if dims is not None else None], "sequence_lens")
+
+
+def regions(use: Use) -> str:
+    """Returns what is wrong with the regions of RoiAlign, four numbers and an image each, or of MaxRoiPool, five."""
+    rois = use.dims(1)
+    numbers = 4 if use.operator == "RoiAlign" else 5
+    wrong = _demanded(use, 1, [None, numbers], "rois")
+    return wrong or _demanded(use, 2, [rois[0] if rois is not None else None], "batch_indices")
+
+
+def boxes(use: Use) -> str:
+    """Returns what is wrong with boxes and scores of NonMaxSuppression: four numbers a box, a score for each class."""
+    scores = use.dims(1)
+    batch, _, count = scores if scores is not None and len(scores) == 3 else (None, None, None)
+    return _demanded(use, 0, [batch, count, 4], "boxes")
 
 
 def product(use: Use) -> str:
@@ -290,5 +331,8 @@ BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("Pad", (pads,)),
     ("Col2Im", (columns,)),
     ("DeformConv", (deformed,)),
+    ("ReverseSequence", (reversed_sequences,)),
+    ("RoiAlign MaxRoiPool", (regions,)),
+    ("NonMaxSuppression", (boxes,)),
 )
 """Rules by operators."""

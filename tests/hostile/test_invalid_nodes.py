@@ -58,6 +58,28 @@ ROWS = [
     (('(int64[6] x) => (float[A] y) { y = TfIdfVectorizer<mode="TF", min_gram_length=1, max_gram_length=2,'
       " max_skip_count=0, ngram_counts=[0,4], ngram_indexes=[0,1], pool_int64s=[2,3,5,4,5,6]>(x) }"), 9,
      "ngram_indexes has 2 entries for 5 grams"),
+    (("(float[1,1,4,4] x, float[1,1,2,2] w, float[1,6,3,3] o) => (float[A,B,C,D] y) { y = DeformConv(x, w, o) }"), 19,
+     r"offset has the shape \[1, 6, 3, 3\], not \[1, 8, 3, 3\]"),
+    (("(float[1,1,4,4] x, float[1,1,2,2] w, float[1,8,3,3] o, float[1,3,3,3] m) => (float[A,B,C,D] y)"
+      " { y = DeformConv(x, w, o, NO, m) }"), 19, r"mask has the shape \[1, 3, 3, 3\], not \[1, 4, 3, 3\]"),
+    (("(float[1,1,4,4] x, float[1,1,2,2] w, float[1,8,3,3] o, float[1,4,3,2] m) => (float[A,B,C,D] y)"
+      " { y = DeformConv(x, w, o, NO, m) }"), 19, r"mask has the shape \[1, 4, 3, 2\], not \[1, 4, 3, 3\]"),
+    (("(float[1,1,4,4] x, float[1,1,2,2] w, float[1,8,3,3] o, float[2] b) => (float[A,B,C,D] y)"
+      " { y = DeformConv(x, w, o, b) }"), 19, r"B has the shape \[2\], not \[1\]"),
+    (("(float[1,3,4,4] x, float[1,3,2,2] w, float[1,16,3,3] o) => (float[A,B,C,D] y)"
+      " { y = DeformConv<offset_group=2>(x, w, o) }"), 19, "3 channels cannot be divided into 2 groups of offsets"),
+    ("(float[4,3] x, int64[2] l) => (float[4,3] y) { y = ReverseSequence(x, l) }", 10,
+     r"sequence_lens has the shape \[2\], not \[3\]"),
+    ("(float[4,3] x, int64[3] l) => (float[4,3] y) { y = ReverseSequence<batch_axis=0>(x, l) }", 10,
+     "batch_axis is 0 and time_axis is 0"),
+    (("(float[1,2,5,5] x, float[3,4] r, int64[2] i) => (float[A,B,C,D] y)"
+      " { y = RoiAlign(x, r, i) }"), 16, r"batch_indices has the shape \[2\], not \[3\]"),
+    ("(float[1,2,5,5] x, float[3,5] r, int64[3] i) => (float[A,B,C,D] y) { y = RoiAlign(x, r, i) }", 16,
+     r"rois has the shape \[3, 5\], not \[\?, 4\]"),
+    ("(float[1,2,5,5] x, float[3,4] r) => (float[A,B,C,D] y) { y = MaxRoiPool<pooled_shape=[1,1]>(x, r) }", 22,
+     r"rois has the shape \[3, 4\], not \[\?, 5\]"),
+    (("(float[1,5,4] b, float[1,2,6] s, int64 m) => (int64[A,3] y)"
+      " { y = NonMaxSuppression(b, s, m) }"), 11, r"boxes has the shape \[1, 5, 4\], not \[1, 6, 4\]"),
 ]  # fmt: skip
 
 
@@ -127,3 +149,21 @@ def test_a_function_without_a_name() -> None:
     source.functions.add(domain="f")
     with pytest.raises(InvalidModelError, match="a function has no name"):
         onnx_convert.convert(source, to=9)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "field", "entries", "dims", "says"),
+    [
+        (TensorProto.INT4, "int32_data", 6, 6, "it has 6 entries in int32_data where its dimensions demand 3$"),
+        (TensorProto.UINT2, "int32_data", 6, 6, "it has 6 entries in int32_data where its dimensions demand 2$"),
+        (TensorProto.COMPLEX64, "float_data", 3, 3, "it has 3 entries in float_data where its dimensions demand 6$"),
+        (TensorProto.INT4, "int32_data", 2, 1, "it has 2 elements where its dimensions demand 1$"),
+        (TensorProto.FLOAT, "float_data", 3, 2, "it has 3 elements where its dimensions demand 2$"),
+    ],
+)
+def test_as_many_entries_as_dimensions_demand(dtype: int, field: str, entries: int, dims: int, says: str) -> None:
+    """Entries that hold several elements, or half of one, are not counted as elements."""
+    source = text("(float[2,3,4] x) => (float[2,3,4] y) { y = Softmax<axis=1>(x) }", 21)
+    getattr(source.graph.initializer.add(name="w", data_type=dtype, dims=[dims]), field).extend([1] * entries)
+    with pytest.raises(InvalidModelError, match=says):
+        onnx_convert.convert(source, to=20)
