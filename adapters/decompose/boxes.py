@@ -34,6 +34,9 @@ def take_the_best_that_is_left(node: Node, op: Emitter) -> Value:
     boxes = _Boxes(node, op)
     least = node.optional_input(_SCORE)
     live = op.Greater(scores, least) if least is not None else op.Not(op.Less(scores, scores))  # all of them
+    if least is None:  # what is no number comes last, and disturbs the order of none
+        number = op.Or(op.Less(scores, op.const(1, FLOAT)), op.Greater(scores, op.const(0, FLOAT)))
+        scores = op.Where(number, scores, op.const(-inf, FLOAT))
     nothing = op.Cast(op.Slice(scores, axes=[2], starts=[0], ends=[0]), to=INT64)
     given = node.optional_input(_OVERLAP)
     overlap = op.const(0, FLOAT) if given is None else given

@@ -35,9 +35,11 @@ if TYPE_CHECKING:
     from onnx_convert.adapter import Emitter
 
     Array = numpy.ndarray[Any, Any]
+    Fold: TypeAlias = Callable[[Array, Array], Array]
     Numeric: TypeAlias = "int | float | Sequence[float] | Array | Value | Number"
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
+_EXACT: Final = 2**53  # up to which doubles have all whole numbers
 _HELD: Final[dict[int, Any]] = {INT64: object, FLOAT: numpy.float32, DOUBLE: numpy.float64}  # object: ints of Python
 # The opsets that nodes are written for; the others: 7.
 _OPSETS: Final = {**dict.fromkeys(("Abs", "Ceil", "Exp", "Floor", "Log", "Relu"), 6), "Max": 8, "Min": 8}
@@ -244,15 +246,13 @@ class Number:
     def __rmul__(self, other: Numeric) -> Number:
         return self.numbers.of(other) * self
 
-    def _with(
-        self, other: Number, operator: str, fold: Callable[[Array, Array], Array], bounds: tuple[float, float]
-    ) -> Number:
+    def _with(self, other: Number, operator: str, fold: Fold, bounds: tuple[float, float]) -> Number:
         """Combines two numbers: folds what is known, writes a node otherwise."""
         numbers = self.numbers
         if self.known is not None and other.known is not None:
             with numpy.errstate(all="ignore"):  # no number at conversion where there is none at run time
                 return numbers.of(fold(self.known, other.known))
-        dtype = numbers.compared if operator in _COMPARING or self.dtype != other.dtype else self.dtype
+        dtype = numbers.compared if self.dtype != other.dtype else self.dtype
         value = numbers.node(operator, self.in_dtype(dtype), other.in_dtype(dtype))
         low, high = bounds if numbers.dtype == INT64 else (-inf, inf)  # a real may be rounded beyond them
         return Number(numbers, None, value, dtype, low, high, self.single and other.single)
@@ -302,12 +302,7 @@ class Number:
             return self
         if bound.low >= self.high and self.single:
             return bound
-        bounds = max(self.low, bound.low), max(self.high, bound.high)
-        if self.known is None and bound.number == 0 and self.numbers.compared == DOUBLE:
-            # Runtimes know no Max of doubles below opset 8, but Relu.
-            value = self.numbers.node("Relu", self.in_dtype(DOUBLE))
-            return replace(self, computed=value, dtype=DOUBLE, low=bounds[0], high=bounds[1])
-        return self._with(bound, "Max", numpy.maximum, bounds)
+        return self._nearer(bound, "Max", numpy.maximum, (max(self.low, bound.low), max(self.high, bound.high)))
 
     def at_most(self, bound: Numeric) -> Number:
         """Returns the smaller of two numbers."""
@@ -316,7 +311,22 @@ class Number:
             return self
         if bound.high <= self.low and self.single:
             return bound
-        return self._with(bound, "Min", numpy.minimum, (min(self.low, bound.low), min(self.high, bound.high)))
+        return self._nearer(bound, "Min", numpy.minimum, (min(self.low, bound.low), min(self.high, bound.high)))
+
+    def _nearer(self, bound: Number, operator: str, fold: Fold, bounds: tuple[float, float]) -> Number:
+        """Returns the larger or smaller of two numbers. Runtimes know no Max and Min of doubles below opset 8, but
+        Relu: of how far one is beyond the other, which is exact where the numbers are whole."""
+        numbers, zero = self.numbers, bound.number == 0 and operator == "Max"
+        known = self.known is not None and (bound.known is not None or numbers.dtype != INT64)
+        if known or numbers.compared != DOUBLE or not (zero or numbers.dtype == INT64):
+            return self._with(bound, operator, fold, bounds)
+        far = bound.known is not None and any(abs(number) > _EXACT for number in bound.known.flat)
+        pair = (self, bound) if far else (bound, self)  # the first may not be rounded
+        first, second = (number.in_dtype(DOUBLE) for number in pair)
+        back, beyond = ("Add", (second, first)) if operator == "Max" else ("Sub", (first, second))
+        value = numbers.node("Relu", second if zero else numbers.node("Sub", *beyond))
+        value = value if zero else numbers.node(back, first, value)
+        return Number(numbers, None, value, DOUBLE, *bounds, self.single and bound.single)
 
     def is_negative(self) -> Number:
         """Returns 1 where it is below 0, else 0."""
@@ -428,9 +438,6 @@ class Number:
     def range(self, count: Number | int, step: Number | int = 1) -> Number:
         """Returns so many numbers from this one on, as a vector."""
         return self.whole() + self.numbers.up_to(count) * self.numbers.of(step).whole()
-
-
-_COMPARING: Final = ("Max", "Min")
 
 
 def _product(a: float, b: float) -> float:

@@ -227,7 +227,7 @@ def deformed(use: Use) -> str:
     shape, own = use.given.get("kernel_shape"), use.given.get("offset_group", 1)
     kernel = shape if isinstance(shape, list) else weights[2:]
     spatial = len(x) - 2
-    places = math.prod(kernel) if None not in kernel else None  # type: ignore[type-var]
+    places = math.prod(kernel) if None not in kernel else None
     if isinstance(own, int) and channels is not None and channels % max(own, 1):
         return f"{channels} channels cannot be divided into {own} groups of offsets"
     each = places * own if places is not None and isinstance(own, int) else None

@@ -73,7 +73,7 @@ RUN_TIME: list[Row] = (
             9,
             "(float[N,3] x, int64[1] e) => (float[?,3] y) <int64[1] s = {0}, int64[1] a = {0}> "
             "{ y = Slice(x, s, e, a) }",
-            nodes=15,
+            nodes=17,
             feeds={"e": [end]},
             dims={"N": 5},
         )

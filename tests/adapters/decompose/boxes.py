@@ -161,6 +161,16 @@ def test_boxes_that_score_nothing_are_taken_if_nobody_asks_for_more() -> None:
     assert y.tolist() == [[0, 0, 0], [0, 0, 1]]
 
 
+@pytest.mark.parametrize("target", [9, 8, 7])
+def test_scores_that_are_no_numbers_come_last(target: int) -> None:
+    """No text says where they are; the order of those that are numbers stays what it is."""
+    graph = "(float[1,4,4] b, float[1,1,4] s, int64 m) => (int64[K,3] y) { y = NonMaxSuppression(b, s, m) }"
+    boxes = np.array([[[0, 0, 1, 1], [5, 5, 6, 6], [0, 0, 1, 1], [5, 5, 6, 6]]], dtype=np.float32)
+    scores = np.array([[[np.nan, 0.5, 0.25, 0.75]]], dtype=np.float32)
+    (y,) = computed(graph, 11, target, {"b": boxes, "s": scores, "m": np.array(9)})
+    assert y.tolist() == [[0, 0, 3], [0, 0, 2]]
+
+
 @pytest.mark.parametrize("shape", [(0, 2, 3), (2, 0, 3), (2, 2, 0)])
 def test_no_boxes(shape: tuple[int, int, int]) -> None:
     batch, _, boxes = shape
