@@ -30,7 +30,10 @@ def take_the_best_that_is_left(node: Node, op: Emitter) -> Value:
     if limit is None:  # which means 0
         return op.const(numpy.empty((0, 3)))
     op.large("a Loop that compares a box of each class with all others in every step")
-    op.equivalent("two boxes whose overlap is the threshold up to rounding may be judged otherwise")
+    op.equivalent(
+        "two boxes whose overlap is the threshold up to rounding may be judged otherwise, a score that is the "
+        "threshold is left out as by runtimes, and one that is no number comes last"
+    )
     boxes = _Boxes(node, op)
     least = node.optional_input(_SCORE)
     live = op.Greater(scores, least) if least is not None else op.Not(op.Less(scores, scores))  # all of them

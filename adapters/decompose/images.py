@@ -18,6 +18,7 @@ from onnx_convert.adapter import downgrade
 from onnx_convert.adapters.gridsample import gather_neighbours
 from onnx_convert.adapters.lib.dtypes import DOUBLE, FLOAT, INT64, cast, working_dtype
 from onnx_convert.adapters.lib.indices import fixed
+from onnx_convert.adapters.lib.interpolation import SPREAD
 from onnx_convert.adapters.lib.numbers import Numbers
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def gather_samples(node: Node, op: Emitter) -> Value:
             "the number of samples depends on the size of each region where sampling_ratio is 0",
             "set sampling_ratio to a number, if the model's maker agrees",
         )
-    op.equivalent("the interpolation is written out, and may round otherwise")
+    op.equivalent(SPREAD)
     x, dtype = node.input(0), node.dtype(0)
     work, numbers = working_dtype(dtype), Numbers(op)
     height, width, channels = (numbers.size(x, axis) for axis in (2, 3, 1))

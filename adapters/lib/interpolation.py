@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from onnx_convert.adapters.lib.numbers import Number
 
 SIMPLE: Final = "simple"  # how Upsample and Resize-10 choose the nearest: down when they enlarge, up when they shrink
+SPREAD: Final = "the interpolation is written out, may round otherwise, and multiplies infinities by weights of 0"
 # The elements around a coordinate, by their distance from the one that is before it.
 _AROUND: Final = {"linear": (0, 1), "cubic": (-1, 0, 1, 2)}
 # What they weigh: for each power of the coordinate's own distance, from the highest down, a coefficient for each.
@@ -85,7 +86,7 @@ def resample(node: Node, op: Emitter, x: Value, axes: Sequence[Axis], rank: int,
     if method.mode != "nearest":
         if node.dtype(0) not in FLOATS:
             node.refuse("interpolated integers are rounded as the runtime likes", "Cast to float around the node")
-        op.equivalent("the interpolation is written out, and may round otherwise")
+        op.equivalent(SPREAD if method.antialias else "the interpolation is written out, and may round otherwise")
     for axis in axes:
         if not axis.stays or method.crops:
             x = _Resampling(node, op, axis, rank, method).along_axis(x)

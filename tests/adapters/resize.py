@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import pytest
 from onnx import ModelProto, helper
 from onnx.reference import ReferenceEvaluator
 
@@ -395,6 +396,21 @@ def _model(graph: str, opset: int) -> ModelProto:
     made = onnx.parser.parse_graph(f"g {graph}")
     opsets = [helper.make_opsetid("", opset)]
     return helper.make_model(made, opset_imports=opsets, ir_version=helper.find_min_ir_version_for(opsets))
+
+
+# ---- Resize of infinities
+
+
+@pytest.mark.parametrize("antialias", [0, 1])
+def test_the_report_says_where_infinities_spread(antialias: int) -> None:
+    """A filter is a matrix, most of whose weights are 0."""
+    graph = (
+        f"(float[1,1,8,8] x) => (float[A,B,C,D] y) <float[4] s = {{1,1,0.5,0.5}}> {{ y = Resize<antialias={antialias}, "
+        'mode="linear", coordinate_transformation_mode="half_pixel_symmetric">(x, , s) }'
+    )
+    steps = onnx_convert.convert(_model(graph, 19), to=9).report.steps
+    said = " ".join(step.condition for step in steps)
+    assert ("infinities" in said) == bool(antialias)
 
 
 # ---- Resize where float rounding hides that a length times its scale is no whole number
