@@ -73,8 +73,8 @@ def without(serialised: bytes, names: Container[str] | None = None) -> bytes:
 def _strip(graph: GraphProto, names: Container[str] | None, defined: Container[tuple[str, str]]) -> None:
     kept = {name for node in graph.node if _is_foreign(node, defined) for name in node.output}
     for index in reversed(range(len(graph.value_info))):
-        name = graph.value_info[index].name
-        if name not in kept if names is None else name in names:
+        name, says = graph.value_info[index].name, graph.value_info[index].type.WhichOneof("value")
+        if says and (name not in kept if names is None else name in names):  # an empty type is no claim, but a shield
             del graph.value_info[index]
     for value in graph.output:
         if value.type.HasField("tensor_type") and (value.name not in kept if names is None else value.name in names):

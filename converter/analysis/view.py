@@ -36,6 +36,19 @@ if TYPE_CHECKING:
 SMALL: Final = 256  # tensors of fewer elements stay: axes, shapes and scales tell inference something
 _MANY: Final = 1 << 22  # elements of a weight, which seldom becomes a list
 _ENDS: Final = 2**31 - 1  # this number and larger ones are ends of slices
+_REALS: Final = frozenset((TensorProto.FLOAT, TensorProto.DOUBLE))
+_MAKERS: Final = frozenset(
+    (opsets.AI_ONNX, operator)
+    for operator in (
+        "BlackmanWindow CenterCropPad Col2Im ConstantOfShape Expand HammingWindow HannWindow MaxUnpool MelWeightMatrix"
+        " OneHot Pad Range Resize Tile Upsample"
+    ).split()
+)
+"""Operators that make as many elements as numbers among their inputs say."""
+_WINDOWS: Final = frozenset((opsets.AI_ONNX, f"{name}Window") for name in ("Blackman", "Hamming", "Hann"))
+_FOREVER: Final = 2**63 - 2**33  # numbers from here on are ends of slices, even beside operators that make elements
+_DRAWN: Final = frozenset((opsets.AI_ONNX, operator) for operator in ("Multinomial", "RandomNormal", "RandomUniform"))
+"""Operators that make as many elements as an attribute says."""
 LIFTED: Final = "onnx_convert.analysis.view.{}"
 _GRAPH: Final = ModelProto.DESCRIPTOR.fields_by_name["graph"].number << 3 | BYTES
 
@@ -58,6 +71,8 @@ class _Builder:
         self.read = read
         self.lifted: list[ValueInfoProto] = []
         self.is_heavy = False  # see `onnx_inference.HEAVY`
+        self.makes = False  # whether the model has operators that make as many elements as a number says
+        self.most = _FOREVER  # the largest number that may say so
         self.forgets = False  # whether a stated type may have a dimension below 0
         self.overridable = False  # whether an initializer that is also an input is only a default (IR version 4 and up)
         self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
@@ -123,9 +138,21 @@ class _Builder:
             tensor = self.read(tensor)
         if tensor.data_location == TensorProto.EXTERNAL:
             return None
-        if tensor.data_type == TensorProto.INT64 and not self.is_heavy:
-            self.is_heavy = max(map(int, tensors.elements_of(tensor).ravel()), default=0) in range(LARGE, _ENDS)
+        if not self.is_heavy:
+            self.is_heavy = self._may_be_sizes(tensor)
         return tensor
+
+    def _may_be_sizes(self, tensor: TensorProto) -> bool:
+        """Returns whether a small tensor may say that there are many elements somewhere."""
+        if not self.makes:
+            of_sizes = tensor.data_type == TensorProto.INT64
+            return of_sizes and max(map(int, tensors.elements_of(tensor).ravel()), default=0) in range(LARGE, _ENDS)
+        if tensor.data_type in _REALS:  # a bound or a step of a Range
+            number = abs(float(tensors.elements_of(tensor).ravel()[0])) if tensors.elements(tensor) == 1 else 1
+            return number >= LARGE or 0 < number < 1 / LARGE
+        if tensor.data_type not in (TensorProto.INT64, TensorProto.INT32):
+            return False
+        return any(LARGE <= abs(int(number)) <= self.most for number in tensors.elements_of(tensor).ravel())
 
     def _initializer(self, target: GraphProto, name: str, dtype: int, dims: Iterable[int], *, main: bool) -> None:
         if main:
@@ -220,7 +247,10 @@ def _import(view: ModelProto | FunctionProto, source: ModelProto | FunctionProto
 
 
 _FRAGILE: Final = frozenset(
-    (("", "EyeLike"), ("", "RegexFullMatch"), ("ai.onnx.ml", "DictVectorizer"), ("ai.onnx.ml", "LabelEncoder"))
+    (
+        *(("", operator) for operator in ("EyeLike", "RegexFullMatch")),
+        *(("ai.onnx.ml", operator) for operator in ("DictVectorizer", "LabelEncoder", "TreeEnsemble")),
+    )
 )
 """Operators whose inference dies where an input has no type, not even an empty one."""
 
@@ -234,22 +264,25 @@ def _may_stay(index: ModelIndex) -> bool:
     return _FRAGILE.isdisjoint(index.operators) and _COUNTED.isdisjoint(index.kinds.trailing())
 
 
-def shield(graph: GraphProto, *, nested: bool = False) -> set[str]:
+def shield(graph: GraphProto, *, nested: bool = False, typed: bool = True) -> set[str]:
     """States an empty type of each input of such an operator that has none: in the graph that makes it, for within a
-    nested one it would hide what is known of a captured value. Returns the inputs that a nested graph captures."""
+    nested one it would hide what is known of a captured value. `typed` says whether an initializer tells its type, as
+    from IR version 4 on. Returns the inputs that a nested graph captures."""
     values = [value for held in (graph.input, graph.output, graph.value_info) for value in held]
-    known = {value.name for value in values} | {tensor.name for tensor in graph.initializer}
+    constants = {tensor.name for tensor in graph.initializer}
+    known = {value.name for value in values} | (constants if typed else set())
     wanted: set[str] = set()
     for node in graph.node:
         for _, _, inner in subgraphs(node):
-            wanted |= shield(inner, nested=True)
+            wanted |= shield(inner, nested=True, typed=typed)
         if (opsets.canonical_domain(node.domain), node.op_type) in _FRAGILE:
             wanted.update(node.input)
     for value in values if wanted else ():
         if value.name in wanted and not value.HasField("type"):
             value.type.SetInParent()
     missing = wanted - known
-    own = missing & {name for node in graph.node for name in node.output} if nested and missing else missing
+    made = constants.union(*(node.output for node in graph.node)) if nested and missing else missing
+    own = missing & made
     graph.value_info.extend(ValueInfoProto(name=name, type=TypeProto()) for name in sorted(own))
     return missing - own
 
@@ -299,7 +332,9 @@ def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> Mod
     """Returns a view's message, of a main graph without nodes if these are simple."""
     model = source.proto
     builder = _Builder(source.elements)
-    builder.is_heavy = source.index.largest >= LARGE
+    builder.is_heavy = source.index.largest >= LARGE or not _DRAWN.isdisjoint(source.index.operators)
+    builder.makes = not _MAKERS.isdisjoint(source.index.operators)
+    builder.most = _FOREVER if _WINDOWS.isdisjoint(source.index.operators) else 2**63
     builder.forgets = source.index.has_negative_sizes
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=patch.ir_version if patch else model.ir_version or 3)
@@ -310,7 +345,7 @@ def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> Mod
         builder.nodes(view.graph, model.graph, graph)
     view.graph.input.extend(builder.lifted)
     if not simple:
-        shield(view.graph)
+        shield(view.graph, typed=view.ir_version > opsets.INPUTS_ONLY)
     patches = {id(item.graph): item for item in patch.functions} if patch else {}
     for function in model.functions:
         if patch and function_key(function) in patch.removed_functions:
@@ -333,7 +368,9 @@ def function_body(source: SourceModel, function: FunctionProto, inputs: Mapping[
     """Returns the body of a function as the main graph of a view, given what is known of its inputs."""
     model = source.proto
     builder = _Builder(source.elements)
-    builder.is_heavy = source.index.largest >= LARGE
+    builder.is_heavy = source.index.largest >= LARGE or not _DRAWN.isdisjoint(source.index.operators)
+    builder.makes = not _MAKERS.isdisjoint(source.index.operators)
+    builder.most = _FOREVER if _WINDOWS.isdisjoint(source.index.operators) else 2**63
     builder.forgets = source.index.has_negative_sizes
     view = ModelProto(ir_version=max(model.ir_version, 8))
     _import(view, function)

@@ -7,6 +7,7 @@ are handed in and come out as messages, and whoever wants a graph to serialise g
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from itertools import accumulate, compress
 from typing import TYPE_CHECKING, Final, overload
 
@@ -16,7 +17,7 @@ from onnx_convert.model.wire import BYTES, prefix
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Iterable, Iterator
+    from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
     from onnx import FunctionProto, GraphProto
 
@@ -166,6 +167,14 @@ class NodeList:
             chunk.start = before[chunk.start]
             chunk.exact = False
         self.changed = True
+
+    def exchanged(self, new: Mapping[int, NodeProto]) -> NodeList:
+        """Returns a list with others in place of some nodes, by their identities."""
+        made = copy(self)
+        made._held = [new.get(id(node), node) for node in self._held]  # noqa: SLF001  (of its own class)
+        made._packed = []  # noqa: SLF001
+        made.changed = True
+        return made
 
     def holders(self) -> list[NodeProto]:
         """Returns the nodes that may hold graphs. None of them is serialised: new ones have been looked into."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from onnx import GraphProto, SparseTensorProto, ValueInfoProto
+from onnx import GraphProto, NodeProto, SparseTensorProto, ValueInfoProto
 
 from onnx_convert.model.functions import function_key
 from onnx_convert.model.graphs import subgraphs
@@ -20,7 +20,7 @@ from onnx_convert.spec.types import tensor_type
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-    from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
+    from onnx import FunctionProto, ModelProto, TensorProto
 
     from onnx_convert.model.functions import FunctionKey
     from onnx_convert.model.node_list import NodeList
@@ -148,7 +148,30 @@ def _without_statements(patch: GraphPatch, *, nested: bool = False) -> GraphPatc
     for value in patch.graph.output if nested and isinstance(patch.graph, GraphProto) else ():
         if value.type.tensor_type.HasField("shape"):
             refined.append(ValueInfoProto(name=value.name, type=tensor_type(value.type.tensor_type.elem_type)))
-    return replace(patch, children=children, refined=refined, stale_value_info=patch.stale_value_info | stated)
+    known = {id(child.graph) for child in patch.children}
+    new = {
+        id(node): _unstated(node)
+        for node in patch.nodes.holders()
+        if any(id(graph) not in known for _, _, graph in subgraphs(node))
+    }
+    nodes = patch.nodes.exchanged(new) if new else patch.nodes
+    stale = patch.stale_value_info | stated
+    return replace(patch, nodes=nodes, children=children, refined=refined, stale_value_info=stale)
+
+
+def _unstated(node: NodeProto) -> NodeProto:
+    """Returns a new node without statements in its graphs, which may be copies of those of the source."""
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    pending = [graph for _, _, graph in subgraphs(copy)]
+    while pending:
+        graph = pending.pop()
+        del graph.value_info[:]
+        for value in graph.output:
+            if value.type.HasField("tensor_type"):
+                value.type.tensor_type.ClearField("shape")
+        pending += [inner for held in graph.node for _, _, inner in subgraphs(held)]
+    return copy
 
 
 def _nested(patch: GraphPatch) -> int:

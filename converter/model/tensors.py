@@ -33,6 +33,7 @@ def unequal(one: numpy.ndarray[Any, Any], other: numpy.ndarray[Any, Any]) -> num
     return numpy.asarray(wrong.reshape(one.size, one.dtype.itemsize).any(axis=1)).reshape(one.shape)
 
 
+_ATTRIBUTE_FIELDS: Final = {"value_int": "i", "value_ints": "ints", "value_float": "f", "value_floats": "floats"}
 _ATTRIBUTE_DTYPES: Final = {
     "value_int": numpy.int64,
     "value_ints": numpy.int64,
@@ -62,6 +63,8 @@ def tensor_of(node: NodeProto) -> TensorProto | None:
                 AttributeProto.INTS: attribute.ints,
                 AttributeProto.FLOATS: attribute.floats,
             }.get(attribute.type)
+            if value is None:  # it does not say its type
+                value = getattr(attribute, _ATTRIBUTE_FIELDS[attribute.name])
             return numpy_helper.from_array(numpy.array(value, dtype=_ATTRIBUTE_DTYPES[attribute.name]))
         if attribute.name in ("value_string", "value_strings"):
             strings: Any = attribute.s if attribute.name == "value_string" else list(attribute.strings)

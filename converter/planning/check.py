@@ -26,6 +26,7 @@ from onnx_convert.analysis.settling import Settled
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.model.graphs import subgraphs
 from onnx_convert.model.source import SourceModel
+from onnx_convert.planning import computed
 from onnx_convert.planning.plan import Findings
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import contradicts, is_vaguer, nameless
@@ -62,6 +63,7 @@ def blamed(source: SourceModel, error: Exception) -> Exception:
     why = _falsely_stated(source) or _why_not_valid_as_inferred(source)
     if not why and source.proto.functions:
         why = _why_not_valid(source)
+    why = why or _why_not_valid_as_computed(source)
     return InvalidModelError(why, where=source.name) if why else error
 
 
@@ -88,6 +90,20 @@ def _why_not_valid_as_inferred(source: SourceModel) -> str:
     except InvalidModelError as invalid:
         return invalid.why
     return ""
+
+
+def _why_not_valid_as_computed(source: SourceModel) -> str:
+    """Returns what is wrong with a source once the sizes that it computes are known, "" if nothing is."""
+    try:
+        model = computed.with_numbers(source)
+    except Exception:  # it is too strange to be computed
+        return ""
+    if model is None:
+        return ""
+    faults, settled = _settle(model.SerializeToString(), None)
+    if settled is None:
+        return f"it does not pass onnx's own check once its sizes are computed: {faults[0]}"
+    return _why_not_valid_as_inferred(SourceModel(model, source.name))
 
 
 def _why_not_valid(source: SourceModel) -> str:
@@ -273,6 +289,13 @@ class _Checking:
                 if name in self._false[0]:  # what is found is what is claimed
                     self.retract({name}, self._false[1])
                     continue
+                if not self.findings.bare and _has_statements(self.source):  # or claimed within a nested graph
+                    self.findings = self.findings._replace(bare=True)
+                    left, again = self.judged()
+                    if again is not None and not left:
+                        self._warn([f"stated types contradict the model and are left out: the one of {name!r}"])
+                        self.compare(again, known)
+                        return
                 raise InternalError(f"the type of {name!r} has changed", adapter=by.adapter, node=by.node)
             self.retract({name}, graph)  # or it follows from a claim
         outputs = {value.name for value in patch.graph.output if not isinstance(value, str)}

@@ -70,6 +70,8 @@ def _past(use: Use, k: Dims, v: Dims) -> str:
         return f"it has the {'keys' if there == [4] else 'values'} of the past alone"
     lengths = []
     counts = use.dims(6)
+    if len(use.inputs) > 6 and use.inputs[6] is not None and (there or use.outputs in (2, 3)):
+        return "it has nonpad_kv_seqlen beside keys and values of the past or the present"
     if counts is not None and (len(counts) != 1 or differ(counts[0], k[0])):
         return f"nonpad_kv_seqlen has the shape {shown(counts)}, for a batch of {shown(k[:1])}"
     for index, present in zip(there, (k, v), strict=False):
@@ -90,7 +92,7 @@ def _mask(use: Use, q: Dims, k: Dims) -> str:
     mask = use.dims(3)
     if mask is None:
         return ""
-    if len(mask) > 4:
+    if len(mask) not in range(1, 5):
         return f"a mask of rank {len(mask)}"
     for place, wanted in zip(range(2, len(mask) + 1), (q[2], q[1], q[0]), strict=False):
         if mask[-place] != 1 and differ(mask[-place], wanted):

@@ -96,6 +96,8 @@ def transform(use: Use) -> str:
 def resize(use: Use) -> str:
     """Returns what is wrong with the scales and sizes of Resize and Upsample: one for each axis, of one of them."""
     dims, axes = use.dims(0), use.given.get("axes")
+    if use.given.get("keep_aspect_ratio_policy") in ("", b""):
+        return "keep_aspect_ratio_policy is empty"
     wanted = len(axes) if isinstance(axes, list) else len(dims) if dims is not None else None
     newer = use.operator == "Resize" and use.opset >= 11
     scales, sizes = (use.length(2), use.length(3)) if newer else (use.length(1), None)
@@ -316,6 +318,30 @@ def columns(use: Use) -> str:
     return f"{dims[2]} columns for {places} places" if dims[2] is not None and dims[2] != places else ""
 
 
+def transposed(use: Use) -> str:
+    """Returns what is wrong with the lists of ConvTranspose: an entry for each axis of an image; output_shape may tell
+    batch and channels too."""
+    dims = next((dims for index in (0, 1) if (dims := use.dims(index)) is not None), None)
+    if dims is None:
+        return ""
+    axes = len(dims) - 2
+    lists = (
+        ("kernel_shape", axes),
+        ("strides", axes),
+        ("dilations", axes),
+        ("output_padding", axes),
+        ("pads", 2 * axes),
+    )
+    for name, wanted in lists:
+        given = use.given.get(name)
+        if given and len(given) != wanted:
+            return f"{name} has {len(given)} entries for {axes} axes"
+    given = use.given.get("output_shape")
+    return (
+        f"output_shape has {len(given)} entries for {axes} axes" if given and len(given) not in (axes, axes + 2) else ""
+    )
+
+
 BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("RNN GRU LSTM", (recurrent,)),
     ("GridSample", (grid,)),
@@ -334,5 +360,6 @@ BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("ReverseSequence", (reversed_sequences,)),
     ("RoiAlign MaxRoiPool", (regions,)),
     ("NonMaxSuppression", (boxes,)),
+    ("ConvTranspose", (transposed,)),
 )
 """Rules by operators."""

@@ -151,6 +151,22 @@ def losses(use: Use) -> str:
     return ""
 
 
+def joined(use: Use) -> str:
+    """Returns what is wrong with the shapes of what Concat puts side by side: they differ in one axis at most."""
+    shapes = [dims for index in range(len(use.inputs)) if (dims := use.dims(index)) is not None]
+    axis = use.given.get("axis", 1 if use.opset < 4 else None)
+    if len({len(dims) for dims in shapes}) > 1:
+        return f"the inputs differ in rank: {', '.join(map(shown, shapes[:8]))}"
+    if not shapes or not isinstance(axis, int) or not -len(shapes[0]) <= axis < len(shapes[0]):
+        return ""
+    place = axis % len(shapes[0])
+    for index, sizes in enumerate(zip(*shapes, strict=True)):
+        known = {size for size in sizes if size is not None}
+        if index != place and len(known) > 1:
+            return f"the inputs differ in axis {index}: {', '.join(map(shown, shapes[:8]))}"
+    return ""
+
+
 def axis_of_transform(use: Use) -> str:
     """Returns what is wrong with the axis of DFT, which is none of the last one, that holds real and imaginary part."""
     dims = use.dims(0)
@@ -160,6 +176,8 @@ def axis_of_transform(use: Use) -> str:
         return f"the signal has rank {len(dims)}"
     if dims[-1] is not None and dims[-1] not in (1, 2):
         return f"the last axis has size {dims[-1]}, not 1 or 2"
+    if use.given.get("onesided") and dims[-1] == 2 and not use.given.get("inverse"):
+        return "it is one-sided, and the signal is complex"
     axis = use.given.get("axis", 1) if use.opset < 20 else next(iter(use.elements(2) or ()), None)
     if axis is None:
         return ""
@@ -193,6 +211,7 @@ def shown(dims: Sequence[int | None]) -> str:
 
 BY_OPERATOR: Final[tuple[tuple[str, tuple[Rule, ...]], ...]] = (
     ("Tile", (repeats,)),
+    ("Concat", (joined,)),
     ("Pad", (pads_list,)),
     ("BatchNormalization", (statistics,)),
     ("InstanceNormalization", (channels(1, 2),)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from onnx_convert.model.tensor_validation import MOST_AXES, dims_fault
 from onnx_convert.spec import opsets
-from onnx_convert.validation import heads, layouts, lists, pairs
+from onnx_convert.validation import bodies, heads, layouts, lists, pairs, quantised
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -271,6 +271,8 @@ def _space(use: Use) -> str:
 def _window(use: Use) -> str:
     """Checks that a window lies in the padded input."""
     dims, kernel = use.dims(0), use.given.get("kernel_shape")
+    if kernel is not None and not kernel:
+        return "kernel_shape is empty"
     if kernel is None and use.operator == "Conv":
         weights = use.dims(1)
         kernel = [*weights[2:]] if weights is not None else None
@@ -360,8 +362,9 @@ def _rules() -> dict[str, tuple[Callable[[Use], str], ...]]:
     add("GatherND", _gather_nd)
     add("EyeLike", _rank(0, 2))
     add("OneHot", _depth)
-    for operators, more in (*lists.BY_OPERATOR, *pairs.BY_OPERATOR, *layouts.BY_OPERATOR, *heads.BY_OPERATOR):
-        add(operators, *more)
+    for listed in (lists, pairs, layouts, heads, quantised, bodies):
+        for operators, more in listed.BY_OPERATOR:
+            add(operators, *more)
     return {operator: tuple(found) for operator, found in rules.items()}
 
 

@@ -80,6 +80,31 @@ ROWS = [
      r"rois has the shape \[3, 4\], not \[\?, 5\]"),
     (("(float[1,5,4] b, float[1,2,6] s, int64 m) => (int64[A,3] y)"
       " { y = NonMaxSuppression(b, s, m) }"), 11, r"boxes has the shape \[1, 5, 4\], not \[1, 6, 4\]"),
+    ("(float[2,3,4] a, float[1,3,4] b) => (float[A,B,C] y) { y = Concat<axis=1>(a, b) }", 12, "differ in axis 0"),
+    ("(float[2,4,3,16] q, float[2,4,6,16] k, bool m) => (float[A,B,C,D] y) { y = Attention(q, k, k, m) }", 23,
+     "a mask of rank 0"),
+    (("(float[2,3,4,8] q, float[2,3,8,8] k, int64[2] n) => (float[2,3,4,8] y)"
+      " { y = Attention(q, k, k, , k, k, n) }"), 25, "beside keys and values of the past"),
+    (("(int8[2,4] a, float[1] s, int8[1] z, int8[4,3] b, int8[1,9] w) => (int8[2,3] y)"
+      " { y = QLinearMatMul(a, s, z, b, s, z, s, w) }"), 21, "inputs 6 and 7 differ in shape"),
+    (("(int8[2,4] a, float[3] s, int8[3] z, int8[4,3] b, float t, int8 w) => (int8[2,3] y)"
+      " { y = QLinearMatMul(a, s, z, b, t, w, t, w) }"), 21, "input 1 has 3 elements for 2"),
+    (("(uint8[1,1,5,5] x, uint8[2,1,3,3] w, float[2] s, uint8[2] z, float t, uint8 v) => (uint8[A,B,C,D] y)"
+      " { y = QLinearConv(x, t, z, w, s, z, t, v) }"), 11, "input 2 is not a single number"),
+    ("(uint8[2,4] a, uint8[4,3] b, uint8[2] z) => (int32[2,3] y) { y = MatMulInteger(a, b, , z) }", 11,
+     "input 3 has 2 elements for 3"),
+    (("(float h, float[5] x) => (float l, float[5] y) { l, y = Scan<num_scan_inputs=1, scan_input_directions=[0,1],"
+      " body = b (float s, float e) => (float t, float v) { t = Add(s, e) v = Identity(t) }>(h, x) }"), 10,
+     "scan_input_directions has 2 entries, not 1"),
+    (("(float h, float[5] x) => (float l, float[5] y) { l, y = Scan<num_scan_inputs=1, scan_input_directions=[-1],"
+      " body = b (float s, float e) => (float t, float v) { t = Add(s, e) v = Identity(t) }>(h, x) }"), 10,
+     "neither 0 nor 1"),
+    ("(float[1,2,7] x) => (float[A,B,C] y) { y = MaxPool<kernel_shape: ints = []>(x) }", 10, "kernel_shape is empty"),
+    ("(float[1,1,3,4] x, float[1,2,3,3] w) => (float[A,B,C,D] y) { y = ConvTranspose<output_shape=[1]>(x, w) }", 22,
+     "output_shape has 1 entries for 2 axes"),
+    (('(float[1,1,2,2] x, int64[2] s) => (float[A,B,C,D] y) { y = Resize<axes=[2,3], keep_aspect_ratio_policy="">'
+      "(x, , , s) }"), 19, "keep_aspect_ratio_policy is empty"),
+    ("(float[2,6,2] x) => (float[A,B,C] y) { y = DFT<onesided=1>(x) }", 18, "the signal is complex"),
 ]  # fmt: skip
 
 
@@ -167,3 +192,36 @@ def test_as_many_entries_as_dimensions_demand(dtype: int, field: str, entries: i
     getattr(source.graph.initializer.add(name="w", data_type=dtype, dims=[dims]), field).extend([1] * entries)
     with pytest.raises(InvalidModelError, match=says):
         onnx_convert.convert(source, to=20)
+
+
+def test_sizes_that_are_computed() -> None:
+    """What onnx's inference does not see in the source it sees in the result, where sizes are written down."""
+    source = text(
+        "(float[3,1000,2,2] x, float[4] s) => (float[A,B,C,D] y) <int64[1] k = {2}, int64[1] e = {-1}> {"
+        " n = Shape<start=0, end=1>(x) c = Shape<start=1, end=2>(x) d = Div(c, k) p = Concat<axis=0>(n, k, d, e)"
+        " r = Reshape(x, p) u = Shape(x) q = Reshape(r, u) z = Mul(q, s) y = Relu(z) }",
+        15,
+    )
+    with pytest.raises(InvalidModelError, match="own check"):
+        onnx_convert.convert(source, to=9)
+
+
+@pytest.mark.parametrize("target", [7, 10, 16])
+def test_wrong_sizes_of_branches_are_left_out(target: int) -> None:
+    source = text(
+        "(bool c, float[1,64,1] x) => (float[A,B,C,D] y) <int64 s = {8}, int64 l = {16}> { y = If(c) <"
+        " then_branch = t () => (float[1,9,9,2] a) { a = STFT(x, s, , l) },"
+        " else_branch = e () => (float[1,9,9,2] b) { b = STFT(x, s, , l) }> }",
+        17,
+    )
+    assert any("left out" in warning for warning in onnx_convert.convert(source, to=target).report.warnings)
+
+
+def test_an_operator_whose_inference_dies_without_a_type() -> None:
+    """Below IR version 4 onnx does not look at the types of initializers."""
+    source = text("() => (int64[] y) <int64 x = {2}> { y = Relu(x) }", 13)
+    source.ir_version = 3
+    source.graph.node[0].op_type, source.graph.node[0].domain = "LabelEncoder", "ai.onnx.ml"
+    source.opset_import.add(domain="ai.onnx.ml", version=1)
+    with pytest.raises(InvalidModelError):
+        onnx_convert.convert(source, to=6)
