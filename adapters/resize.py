@@ -213,7 +213,11 @@ def symmetric_as_half_pixel(node: Node, op: Emitter) -> Value:
     if node.attr(_COORDINATES) != "half_pixel_symmetric":
         return op.same()
     request = Request(node)
-    return op.same(coordinate_transformation_mode="half_pixel") if request.is_integral else request.written_out(op)
+    if not request.is_integral:
+        return request.written_out(op)
+    if request.sizes is not None and node.attr("mode") != "nearest":
+        op.equivalent("a scale that follows from sizes is rounded, and coordinates with it")
+    return op.same(coordinate_transformation_mode="half_pixel")
 
 
 @downgrade("Resize", at=18)

@@ -16,7 +16,7 @@ import numpy
 
 from onnx_convert.adapter import downgrade, upgrade
 from onnx_convert.adapters.lib.axes import from_the_front
-from onnx_convert.adapters.lib.dtypes import BOOL, INT64, STRING, cast
+from onnx_convert.adapters.lib.dtypes import BOOL, COMPLEX64, COMPLEX128, INT64, STRING, cast
 from onnx_convert.adapters.lib.shapes import count_up, known_size, non_negative, part, reshape, size_at
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def _reduction(node: Node) -> str:
     dtype, reduction = node.input(0).dtype, node.attr("reduction")
     if dtype == STRING:
         node.refuse(f"strings have no {reduction}")
+    if dtype in (COMPLEX64, COMPLEX128):
+        node.refuse(f"no operator has {reduction} for complex numbers", "compute their two parts apart")
     return ("Or" if reduction in ("add", "max") else "And") if dtype == BOOL else _REDUCTIONS[reduction]
 
 

@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from onnx_convert.adapter import dtype_name
 from onnx_convert.adapters.lib.axes import exchanged, permuted
-from onnx_convert.adapters.lib.dtypes import BOOL, FLOATS, INT64, cast
+from onnx_convert.adapters.lib.dtypes import BOOL, FLOATS, INT64, cast, is_integer, largest, lowest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,10 +112,10 @@ class _Resampling:
     def along_axis(self, x: Value) -> Value:
         """Writes the input resized along the axis."""
         axis, method = self.axis, self.method
-        if method.antialias and method.mode != "nearest" and not axis.enlarges:
-            return self.filtered(x)
         at = _coordinates(axis, method.coordinates)
-        if method.mode == "nearest":
+        if method.antialias and method.mode != "nearest" and not axis.enlarges:
+            y = self.filtered(x, at)
+        elif method.mode == "nearest":
             y = self.gathered(x, _rounded(at, axis.scale, method.nearest), drop=1)
         else:
             y = self.weighed(x, _clipped(at, axis.last) if method.mode == "linear" else at)
@@ -163,16 +164,25 @@ class _Resampling:
                 outside = op.at(12).Squeeze(outside, axes=[1])
             elif after > 1:
                 outside = op.at(12).Unsqueeze(outside, axes=list(range(2, after + 1)))
-        return op.at(9).Where(outside, op.const(self.method.extrapolation, self.node.dtype(0)), y)
+        return op.at(9).Where(outside, self.beyond(), y)
 
-    def filtered(self, x: Value) -> Value:
+    def beyond(self) -> Value:
+        """Returns the value of what lies outside of the input, a number that its dtype must have."""
+        number, dtype = self.method.extrapolation, self.node.dtype(0)
+        low, high = (0, 1) if dtype == BOOL else (lowest(dtype), largest(dtype)) if is_integer(dtype) else (1, 0)
+        if dtype not in FLOATS and not (number == int(number) and low <= number <= high):
+            self.node.refuse(
+                f"{dtype_name(dtype)} has no {number:g}, which stands for what lies outside", "use a roi from 0 to 1"
+            )
+        return self.op.const(number, dtype)
+
+    def filtered(self, x: Value, at: Number) -> Value:
         """Writes a product with a matrix of weights, against aliasing: rows for the output, columns for the input with
         its edges repeated."""
         op, axis, method, reals, dtype = self.op, self.axis, self.method, self.axis.length.numbers, self.node.dtype(0)
         stretch = axis.scale.at_most(1)
         reach = ((1 if method.mode == "linear" else 2) / stretch).ceil() + 1
         index = reals.row(reals.to(INT64).of(axis.length + reach * 2)) - reach
-        at = _coordinates(axis, method.coordinates)
         weights = _kernel((at - index).abs() * stretch, method)
         weights = _of_inside(weights, index, axis.last) if method.exclude_outside else weights / weights.row_sums()
         turned = weights.transposed()

@@ -132,6 +132,16 @@ ELEMENTS: list[Row] = [
         )
         for source, name in ((16, "add"), (18, "mul"))  # of max and min onnxruntime runs none
     ),
+    *(
+        refuses(
+            f"ScatterElements {reduction} of {kind}",
+            opset,
+            15,
+            elements("5", "3", f'reduction="{reduction}"', "1,1,1", kind),
+            because="complex",
+        )
+        for kind, reduction, opset in (("complex64", "add", 16), ("complex128", "mul", 16), ("complex64", "add", 18))
+    ),
     refuses(
         "ScatterElements add of strings",
         16,

@@ -91,3 +91,9 @@ def test_activations_far_out(call: str) -> None:
     x = np.array([1e4, -1e4, 100.0, -100.0, 3e38, -3e38], np.float32)
     got = converted(call, "float", {"Swish": 24, "Mish": 18, "HardSwish": 14}[call], 13, x)
     np.testing.assert_allclose(got, np.maximum(x, 0), atol=1e-30)
+
+
+def test_the_extremes_of_int32_are_not_rounded_by_shrink() -> None:
+    x = np.array([-(2**31), 2**31 - 2, -(2**31) + 1, 0], np.int32)
+    got = converted("Shrink", "int32", 9, 8, x)
+    assert got.tolist() == x.tolist()

@@ -67,6 +67,8 @@ def split(m: Making) -> None:
     m.outputs = m.pick("outputs", [2, 1, 3])
     if m.has("num_outputs") and m.flag("num_outputs"):
         m.set("num_outputs", m.outputs)
+        if -(-total // m.outputs) * (m.outputs - 1) > total:
+            raise Outside  # of too few elements nothing is left for the last part, an error at every run
     elif m.flag("split"):
         cuts = sorted(m.pick("cut", range(total + 1)) for _ in range(m.outputs - 1))
         parts = np.diff([0, *cuts, total])

@@ -75,13 +75,16 @@ def divisor(m: Making) -> None:
 
 
 def power(m: Making) -> None:
-    """Integers have small powers that are not negative."""
+    """Integers have small powers that are not negative; below 7 there are none."""
+    if m.has("broadcast"):
+        binary(m)
+        return
     shape = m.shape()
     x = m.tensor(shape)
     if "int" in x.dtype.name:
         m.tensor(elements=m.pick("power", [2, 0, 1, 3]))
     else:
-        m.tensor(m.stretching(shape) if m.opset >= 7 else shape)
+        m.tensor(m.stretching(shape))
 
 
 def variadic(m: Making) -> None:

@@ -56,13 +56,32 @@ def pool(m: Making) -> None:
         raise Outside
     kernel = _window(m, spatial, shape[2:])
     m.set("kernel_shape", kernel)
-    m.leave("storage_order", "p")
+    m.leave("storage_order", "p", "ceil_mode")
+    if m.has("ceil_mode") and m.flag("ceil_mode"):
+        m.set("ceil_mode", m.pick("ceil_mode is", [1, 0]))
+        if m.operator == "AveragePool" and m.opset < 22 and m.given["ceil_mode"] and _begins_in_pads(m, shape[2:]):
+            raise Outside  # inference counts a window of nothing there, and no text says what its mean is
     if m.has("p") and m.flag("p"):
         m.set("p", m.pick("p is", [1.0, 2.0, 3.0] if m.opset < 2 else [1, 2, 3]))
     if m.operator == "MaxPool" and m.opset >= 8:
         m.outputs = m.pick("outputs", [1, 2])
         if m.flag("storage_order"):
             m.set("storage_order", m.pick("order", [0, 1]))
+
+
+def _begins_in_pads(m: Making, lengths: tuple[int, ...]) -> bool:
+    """Tells whether rounding up counts a window that begins behind the input and the pads before it."""
+    n, given = len(lengths), m.given
+    pads = given.get("pads", [0] * 2 * n)
+    if str(given.get("auto_pad", "")).startswith("SAME"):
+        return False
+    for i, length in enumerate(lengths):
+        stride, dilation = given.get("strides", [1] * n)[i], given.get("dilations", [1] * n)[i]
+        extent = (given["kernel_shape"][i] - 1) * dilation + 1
+        steps = -(-(length + pads[i] + pads[i + n] - extent) // stride)
+        if steps * stride >= length + pads[i]:
+            return True
+    return False
 
 
 def global_pool(m: Making) -> None:
@@ -279,6 +298,8 @@ def grid_sample(m: Making) -> None:
         names = names[1:2]  # what lies between integers is rounded as each likes
     m.set("mode", m.pick("mode", names[: 2 if deep else 3]))
     m.set("padding_mode", m.pick("padding_mode", ["zeros", "border", "reflection"]))
+    if m.given["mode"] in ("bicubic", "cubic") and m.given["padding_mode"] != "zeros":
+        raise Outside  # whether a place is moved inside, or each of the pixels around it, no text tells
     m.set("align_corners", m.pick("align_corners", [0, 1]))
     out = (2, *m.sizes(len(lengths) - 1, (2, 1)))
     count = int(np.prod(out)) * batch * len(lengths)

@@ -19,7 +19,7 @@ def attention(
 ) -> Any:  # fmt: skip
     """Softmax(cap(Q K^T scale) + mask) V: queries stand at the end of the keys, and one without any key gives zeros."""
     del softmax_precision
-    if outputs > 3 and qk_matmul_output_mode:
+    if outputs > 3 and qk_matmul_output_mode not in (0, 3):
         raise NotImplementedError("scores between the steps")
     flat, kind, kind_v = q.ndim == 3, q.dtype, v.dtype
     if flat:
@@ -52,10 +52,12 @@ def attention(
     most = np.max(capped, axis=-1, keepdims=True, initial=-np.inf)
     powers = np.exp(capped - np.where(np.isfinite(most), most, 0))
     sums = powers.sum(axis=-1, keepdims=True)
-    y = ((powers / np.where(sums == 0, 1, sums)) @ wide_v).astype(kind)
+    shares = powers / np.where(sums == 0, 1, sums)
+    y = (shares @ wide_v).astype(kind)
     if flat:
         y = y.swapaxes(1, 2).reshape(batch, asked, -1)
-    return (y, k, v.astype(kind_v), scores.astype(kind))[:outputs] if outputs > 1 else y
+    seen = shares if qk_matmul_output_mode else scores
+    return (y, k, v.astype(kind_v), seen.astype(kind))[:outputs] if outputs > 1 else y
 
 
 def _in_heads(x: Array, heads: int) -> Array:

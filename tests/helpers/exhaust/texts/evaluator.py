@@ -13,7 +13,7 @@ from onnx import ModelProto
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
-from exhaust.texts import attention, moving, numbers, recurrent, windows
+from exhaust.texts import attention, moving, numbers, recurrent, resizing, windows
 from onnx_convert.verification.evaluators import reference
 from oracle import Feeds, opset_of
 
@@ -44,9 +44,11 @@ MEANINGS: list[tuple[str, int, int, Callable[..., Any]]] = [
     ("QuantizeLinear", 10, EVER, numbers.quantize),
     *((f"Reduce{name}", 1, EVER, numbers.reduction(f"Reduce{name}"))
       for name in ("L1", "L2", "LogSumExp", "Mean", "Prod", "SumSquare")),
+    ("Resize", 11, EVER, resizing.resize),
     ("ReverseSequence", 10, EVER, moving.reverse_sequence),
     ("RoiAlign", 10, EVER, windows.roi_align),
     ("SequenceInsert", 11, EVER, moving.sequence_insert),
+    ("Shrink", 9, EVER, numbers.shrink),
     ("Slice", 10, EVER, moving.slice_),
     ("Unique", 11, EVER, moving.unique),
     ("Unsqueeze", 1, EVER, moving.unsqueeze),

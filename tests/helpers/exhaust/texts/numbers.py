@@ -33,6 +33,13 @@ def clip_6(x: Array, min: float, max: float) -> Array:  # noqa: A002 (the attrib
         return np.minimum(x.dtype.type(max), np.maximum(x, x.dtype.type(min))).astype(x.dtype)
 
 
+def shrink(x: Array, *, bias: float = 0.0, lambd: float = 0.5) -> Array:
+    """Input + bias below -lambd, input - bias above lambd, else 0."""
+    wide = x.astype(np.float64) if x.dtype.kind in "iu" else x
+    border, added = wide.dtype.type(lambd), wide.dtype.type(bias)
+    return np.where(wide < -border, wide + added, np.where(wide > border, wide - added, 0)).astype(x.dtype)
+
+
 # ---- quantization
 
 
