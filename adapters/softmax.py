@@ -48,7 +48,7 @@ def normalise_trailing_axes(node: Node, op: Emitter) -> Value:
 
 
 def _normalise_in_three_dimensions(node: Node, op: Emitter, axis: int) -> Value:
-    """Whatever the rank: reshape to [before, axis, after], put the axis last, normalise rows, undo."""
+    """Reshapes to [before, axis, after], whatever the rank, puts the axis last, normalises rows, undoes it."""
     x = node.input(0)
     shape = op.Shape(x)
     blocks = reshape(op, x, three_dimensions(op, shape, axis))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -76,6 +77,28 @@ def test_file(path: Path) -> None:
 @pytest.mark.parametrize("path", PYTHON, ids=shown)
 def test_size(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 450
+
+
+# What ends in an s like a verb of the third person, and has begun sentences that were none.
+NO_VERBS = {"Always", "As", "Indices", "Integers", "Its", "Keys", "Plus", "This", "Values"}
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    """Returns the functions and methods that do something: a property is a noun, and the docstring of an adapter, or
+    of a script that is compiled, tells the rule that is written, in the words that `--explain` shows."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            marks = {ast.unparse(mark).partition("(")[0].rpartition(".")[2] for mark in node.decorator_list}
+            if not marks & {"property", "cached_property", "setter", "upgrade", "downgrade", "script"}:
+                yield node
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=shown)
+def test_docstrings_of_functions_begin_with_a_verb(path: Path) -> None:
+    """Third person: `Returns the rank`, not `The rank`."""
+    told = [(node.name, text) for node in functions(parsed(path)) if (text := ast.get_docstring(node))]
+    verbs = [re.match(r"[A-Z][a-z]+s\b", text) for _, text in told]
+    assert [name for (name, _), verb in zip(told, verbs, strict=True) if not verb or verb[0] in NO_VERBS] == []
 
 
 # ---- storeys

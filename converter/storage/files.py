@@ -223,7 +223,7 @@ Deliver = Callable[[Path, Iterable[Piece], Callable[[int], None]], None]
 
 @contextmanager
 def delivery() -> Iterator[Deliver]:
-    """Files that take their places together when the block ends, the last one last; none of them if anything fails.
+    """Puts files in their places together when the block ends, the last one last; none of them if anything fails.
 
     `deliver(path, pieces, tick)` writes a temporary file beside `path`. A file that is replaced hands on its
     permission bits, and only there the new bytes must have reached the disk before. OSError says which file and why.

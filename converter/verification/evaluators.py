@@ -164,7 +164,7 @@ def reference(model: ModelProto) -> ReferenceEvaluator:
 
 
 def _state_for_reference(node: NodeProto, opset: int) -> None:
-    """The reference knows no memory hints of opset 1, and takes every default from the newest schema."""
+    """States a node for the reference, which knows no memory hints and takes every default from the newest schema."""
     for attribute in list(node.attribute):
         if attribute.name == "consumed_inputs" and node.op_type not in LEGACY:
             node.attribute.remove(attribute)

@@ -18,7 +18,7 @@ Array = np.ndarray
 
 
 def fitted(a: Array, b: Array, axis: int | None = None, broadcast: int = 0) -> Array:
-    """B as the text of Add-1 and Add-6 lays it against A, in a shape that numpy broadcasts to A's.
+    """Returns B as the text of Add-1 and Add-6 lays it against A, in a shape that numpy broadcasts to A's.
 
     Equal shapes always fit. With broadcast=1 a B of one element and no higher rank than A fits, and a B whose shape
     is a contiguous block of A's that starts at `axis` (default: the end of A's shape). Nothing else does.
@@ -36,7 +36,7 @@ def fitted(a: Array, b: Array, axis: int | None = None, broadcast: int = 0) -> A
 
 
 def _divided(a: Array, b: Array) -> Array:
-    """Integers are divided towards zero; the lowest one has no magnitude of its dtype."""
+    """Divides integers towards zero; the lowest one has no magnitude of its dtype."""
     if a.dtype.kind not in "iu":
         return np.asarray(a / b)
     down = a // b
@@ -51,7 +51,7 @@ def _binary(function: Callable[[Array, Array], Array]) -> Callable[..., Array]:
 
 
 def _variadic(function: Callable[[Array, Array], Array], divide: bool = False) -> Callable[..., Array]:
-    """All inputs have the same shape."""
+    """Returns an operator whose inputs all have the same shape."""
 
     def apply(*inputs: Array) -> Array:
         total = reduce(lambda a, b: function(a, fitted(a, b)), inputs)
@@ -61,13 +61,13 @@ def _variadic(function: Callable[[Array, Array], Array], divide: bool = False) -
 
 
 def _mean(*inputs: Array) -> Array:
-    """Stretched as in numpy; the reference adds in place, which fails where a later input is larger."""
+    """Stretches as numpy does; the reference adds in place, which fails where a later input is larger."""
     total = np.asarray(reduce(np.add, inputs))
     return np.asarray(total / total.dtype.type(len(inputs)))
 
 
 def _prelu(x: Array, slope: Array) -> Array:
-    """The slope has one element, or is 1-D with one element a channel (axis 1)."""
+    """Takes a slope of one element, or a 1-D one with one element a channel (axis 1)."""
     if slope.size > 1 and slope.ndim > 1:
         raise ValueError(f"a slope of shape {slope.shape} is not one by channel")
     slope = slope.reshape(()) if slope.size == 1 else fitted(x, slope, axis=1, broadcast=1)
@@ -75,7 +75,7 @@ def _prelu(x: Array, slope: Array) -> Array:
 
 
 def _prelu_stretched(x: Array, slope: Array) -> Array:
-    """The slope is stretched to x, never the other way; the reference guesses a channel where it does not fit."""
+    """Stretches the slope to x, never the other way; the reference guesses a channel where it does not fit."""
     return np.where(x < 0, x * np.broadcast_to(slope, x.shape), x)
 
 
@@ -94,7 +94,7 @@ def _gemm(
 
 
 def _coerced(function: Callable[[Array], Array]) -> Callable[..., Array]:
-    """The input is seen as a matrix that is cut at `axis`; each row is one distribution."""
+    """Sees the input as a matrix that is cut at `axis`; each row is one distribution."""
 
     def apply(x: Array, axis: int = 1) -> Array:
         cut = axis + x.ndim if axis < 0 else axis
@@ -136,7 +136,7 @@ def _tile(x: Array, tiles: Array, axis: Array) -> Array:
 
 
 def _clip(x: Array, min: float | None = None, max: float | None = None) -> Array:  # noqa: A002 (the attributes)
-    """A bound that is not stated does not bind; from 6 on it is the largest float32."""
+    """Clips by the bounds that are stated; from 6 on one that is not is the largest float32."""
     return x if min is max is None else np.clip(x, min, max).astype(x.dtype)
 
 
@@ -151,7 +151,7 @@ def _batch_normalization(
     is_test: int = 0,
     spatial: int = 1,
 ) -> Array:
-    """The first output; with is_test=0 by the statistics of the batch itself, and `momentum` is for the others."""
+    """Returns the first output; with is_test=0 by statistics of the batch itself; `momentum` is for the others."""
     if not spatial:
         raise ValueError("a mean for each element has no expected result")
     if not is_test:
@@ -162,7 +162,7 @@ def _batch_normalization(
 
 
 def _batch_normalization_7(*inputs: Any, **attributes: Any) -> Array:
-    """The first output by the statistics that are given; the reference takes a missing `is_test` for training."""
+    """Returns the first output by the statistics given; the reference takes a missing `is_test` for training."""
     return _batch_normalization(*inputs, **{**attributes, "is_test": 1})
 
 
@@ -256,7 +256,7 @@ LEGACY = {name for name, _, _ in MEANINGS}
 
 @cache
 def legacy_operators(opset: int) -> list[type[OpRun]]:
-    """Implementations for the reference evaluator of the operators whose meaning at this opset it does not know."""
+    """Returns operators for the reference evaluator: those whose meaning at this opset it does not know."""
     return [_implementation(name, opset, meaning) for name, below, meaning in MEANINGS if opset < below]
 
 

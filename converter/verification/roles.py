@@ -111,7 +111,7 @@ def _known(dims: list[int | None] | None, *, wholly: bool = False) -> tuple[int,
 
 
 def _indexed(default: int, whole: str = "") -> Callable[[Use, Sizes], Allowed]:
-    """Indices into the first input along its axis."""
+    """Allows indices into the first input along its axis."""
 
     def rule(use: Use, sizes: Sizes) -> Allowed:
         axis = use.attribute("axis", default)
@@ -121,12 +121,12 @@ def _indexed(default: int, whole: str = "") -> Callable[[Use, Sizes], Allowed]:
 
 
 def _first_of(position: int) -> Callable[[Use, Sizes], Allowed]:
-    """Indices into the first axis of another input."""
+    """Allows indices into the first axis of another input."""
     return lambda use, sizes: Allowed(0, sizes.at(use.input(position), 0) - 1)
 
 
 def _length(position: int, axis: int) -> Callable[[Use, Sizes], Allowed]:
-    """Lengths along an axis of another input."""
+    """Allows lengths along an axis of another input."""
     return lambda use, sizes: Allowed(1, sizes.at(use.input(position), axis))
 
 
@@ -148,7 +148,7 @@ def _top(use: Use, sizes: Sizes) -> Allowed:
 
 
 def _equal(use: Use, sizes: Sizes) -> Allowed:
-    """What is compared with constants is sometimes one of them."""
+    """Allows the constants that the input is compared with, and one number beside them."""
     other = use.constant(1 - use.position)
     if other is None or other.dtype.kind not in "iu" or other.size > 16:
         return ANYTHING
@@ -161,13 +161,13 @@ def _cast(use: Use, sizes: Sizes) -> Allowed:
 
 
 def _inverted(use: Use, sizes: Sizes) -> Allowed:
-    """Masks are subtracted from 1."""
+    """Allows 0 and 1 for what is subtracted from 1, which is a mask."""
     one = use.constant(0)
     return BINARY if one is not None and one.size == 1 and one.item() == 1 else ANYTHING
 
 
 def _keys(use: Use, sizes: Sizes) -> Allowed:
-    """Keys of a table, of whichever kind the node has."""
+    """Allows keys of a table, of whichever kind the node has."""
     for name in ("keys_strings", "cats_strings", "keys_int64s", "cats_int64s"):
         if keys := use.attribute(name, []):
             return Allowed(choices=tuple(keys[:8]))
@@ -179,7 +179,7 @@ def _classes(use: Use, sizes: Sizes) -> Allowed:
 
 
 def _past_and_new(minus: int) -> Callable[[Use, Sizes], Allowed]:
-    """The length of what is attended to: the past keys, where there are any, and the new ones."""
+    """Allows the length of what is attended to: the past keys, where there are any, and the new ones."""
 
     def rule(use: Use, sizes: Sizes) -> Allowed:
         past = sizes.at(use.input(3), 2) if use.input(3) else 0
@@ -189,7 +189,7 @@ def _past_and_new(minus: int) -> Callable[[Use, Sizes], Allowed]:
 
 
 def _exactly(values: Callable[[Use, Sizes], Sequence[int]]) -> Callable[[Use, Sizes], Allowed]:
-    """Values that follow from the other inputs; anything where these tell nothing."""
+    """Allows the values that follow from the other inputs; anything where these tell nothing."""
 
     def rule(use: Use, sizes: Sizes) -> Allowed:
         found = tuple(values(use, sizes))
@@ -199,7 +199,7 @@ def _exactly(values: Callable[[Use, Sizes], Sequence[int]]) -> Callable[[Use, Si
 
 
 def _block(use: Use, sizes: Sizes) -> Sequence[int]:
-    """The block of a Col2Im: 2 wherever the channels can be divided by that."""
+    """Returns the block of a Col2Im: 2 wherever the channels can be divided by that."""
     constant, channels = use.constant(2), sizes.at(use.input(0), 1)
     if constant is not None:
         return [int(length) for length in constant.flatten()]
@@ -211,7 +211,7 @@ def _block(use: Use, sizes: Sizes) -> Sequence[int]:
 
 
 def _image(use: Use, sizes: Sizes) -> Sequence[int]:
-    """The image of a Col2Im: of as many blocks as there are columns, all of them along one axis that takes them."""
+    """Returns the image of a Col2Im: of as many blocks as there are columns, all along one axis that takes them."""
     block, columns = _block(use, sizes), sizes.at(use.input(0), 2)
     axes = len(block)
     strides, dilations = (use.attribute(name, [1] * axes) for name in ("strides", "dilations"))
@@ -229,13 +229,13 @@ def _image(use: Use, sizes: Sizes) -> Sequence[int]:
 
 
 def _grid(use: Use, sizes: Sizes) -> Sequence[int]:
-    """The size of an AffineGrid: batch, channels, and small images."""
+    """Returns the size of an AffineGrid: batch, channels, and small images."""
     theta = sizes.of(use.input(0)) or [1, 2, 3]
     return [theta[0] or 1, 1, *(4, 3, 2)[: theta[1] or 2]]
 
 
 def _unpooled(use: Use, sizes: Sizes) -> Sequence[int]:
-    """The shape that a MaxUnpool has by itself."""
+    """Returns the shape that a MaxUnpool has by itself."""
     dims, kernel = _known(sizes.of(use.input(0))), use.attribute("kernel_shape", [])
     strides, pads = use.attribute("strides", [1] * len(kernel)), use.attribute("pads", [0] * 2 * len(kernel))
     whole = zip(dims[2:], kernel, strides, pads, pads[len(kernel) :], strict=False)
@@ -243,13 +243,13 @@ def _unpooled(use: Use, sizes: Sizes) -> Sequence[int]:
 
 
 def _parts(use: Use, sizes: Sizes) -> Sequence[int]:
-    """The lengths of parts of an axis, as equal as may be."""
+    """Returns the lengths of parts of an axis, as equal as may be."""
     dim, parts = sizes.at(use.input(0), use.attribute("axis", 0)), sizes.at(use.input(1), 0)
     return [(dim + i) // parts for i in range(parts)]
 
 
 def _scaled(whole: str) -> Callable[[Use, Sizes], Allowed]:
-    """Scales or sizes of all axes, or of those that are named."""
+    """Allows scales or sizes of all axes, or of those that are named."""
 
     def rule(use: Use, sizes: Sizes) -> Allowed:
         dims = _known(sizes.of(use.input(0)))

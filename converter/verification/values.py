@@ -20,7 +20,7 @@ EDGES: Final = ("between 0 and 1", "zeros", "negative", "large", "tiny", "NaN")
 
 
 def random_array(random: numpy.random.Generator, dtype: numpy.dtype[Any], shape: tuple[int, ...]) -> Array:
-    """Values of one dtype that are representable in it: reals within about +-3, integers within -4..4 (0..7)."""
+    """Returns values that one dtype represents exactly: reals within about +-3, integers within -4..4 (0..7)."""
     if dtype.kind == "O":
         return numpy.asarray(random.choice(numpy.array(["", "a", "b", "ab"], dtype=object), size=shape), dtype=object)
     if dtype.kind == "b":
