@@ -31,6 +31,7 @@ class Judge:
     def __init__(self, where: str) -> None:
         self._where = where
         self._faults: dict[Hashable, str] = {}
+        self._types: dict[bytes, Known] = {}
 
     def judge(self, node: NodeProto, opset: int, facts: GraphFacts) -> None:
         """Raises InvalidModelError, which names the node, if it is not valid at an opset given the facts of its
@@ -38,7 +39,7 @@ class Judge:
         domain = opsets.canonical_domain(node.domain)
         if not opsets.is_known(domain) or node.op_type == "Constant" or uses.has_references(node):
             return
-        known = {name: _known(name, facts) for name in node.input if name}
+        known = {name: self._known(name, facts) for name in node.input if name}
         attributes = tuple([kinds.key_of(attribute) for attribute in node.attribute])
         outputs = tuple([bool(name) for name in node.output])
         key = node.op_type, domain, opset, attributes, outputs, *[known.get(name) for name in node.input]
@@ -47,6 +48,27 @@ class Judge:
         if self._faults[key]:
             why = f"{node.op_type} {name_of(node)!r} is not valid: {self._faults[key]}"
             raise InvalidModelError(why, where=self._where)
+
+    def _known(self, name: str, facts: GraphFacts) -> Known:
+        """Returns what is known of a value of the source."""
+        kind = facts.type_in_source(name)
+        if kind is None:
+            return uses.UNKNOWN
+        written = kind.SerializeToString()
+        known = self._types.get(written)
+        if known is None:
+            known = self._types[written] = kinds.of_type(kind)
+        return known if known.type_str not in _INTEGERS else _with_elements(known, name, facts)
+
+
+def _with_elements(known: Known, name: str, facts: GraphFacts) -> Known:
+    dims = known.dims
+    if dims is None or len(dims) > 1 or (dims and (dims[0] or _SHORT) > _SHORT):
+        return known
+    array: Any = facts.foldable(name)
+    if array is None or array.ndim > 1 or array.size > _SHORT:
+        return known
+    return known._replace(elements=tuple(int(one) for one in array.ravel()))
 
 
 def _fault(node: NodeProto, domain: str, opset: int, known: dict[str, Known]) -> str:
@@ -63,18 +85,3 @@ def _fault(node: NodeProto, domain: str, opset: int, known: dict[str, Known]) ->
     if not shapes.has_rules(node.op_type, domain):
         return ""
     return shapes.fault(uses.use_of(node, opset, lambda name: known.get(name, uses.UNKNOWN)))
-
-
-def _known(name: str, facts: GraphFacts) -> Known:
-    """Returns what is known of a value of the source."""
-    kind = facts.type_in_source(name)
-    if kind is None:
-        return uses.UNKNOWN
-    known = kinds.of_type(kind)
-    dims = known.dims
-    if known.type_str not in _INTEGERS or dims is None or len(dims) > 1 or (dims and (dims[0] or _SHORT) > _SHORT):
-        return known
-    array: Any = facts.foldable(name)
-    if array is None or array.ndim > 1 or array.size > _SHORT:
-        return known
-    return known._replace(elements=tuple(int(one) for one in array.ravel()))
