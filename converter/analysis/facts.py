@@ -21,6 +21,7 @@ class Facts:
         self._load: Callable[[], GraphProto | None] | None = load
         self._size = size
         self._graph: GraphProto | None = None
+        self._last: tuple[str | None, TypeProto | None] = None, None  # what was asked for last, and the answer
         self._stated: list[tuple[Sequence[ValueInfoProto], dict[str, int]]] | None = None
 
     @property
@@ -46,6 +47,12 @@ class Facts:
 
     def type_of(self, name: str) -> TypeProto | None:
         """Returns the type of a value of this graph (not of one around it), as far as it is known."""
+        # The same is mostly asked twice in a row: by who judges a node, and by who rewrites it.
+        if self._last[0] != name or self._last[1] is None:
+            self._last = name, self._look_up(name)
+        return self._last[1]
+
+    def _look_up(self, name: str) -> TypeProto | None:
         for values, places in self.stated:
             if name in places:
                 kind = values[places[name]].type

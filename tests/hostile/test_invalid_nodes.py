@@ -127,6 +127,7 @@ def test_not_valid(graph: str, opset: int, says: str) -> None:
     [
         (('(float[2,4] x, float[5,5] z) => (float y) { a = Relu(x) y = Einsum<equation="ij,jk->">(a, z) }'), 12, 11,
          "j stands for"),
+        ("(float[2,3] x) => (int32[2,3] z) { i = Cast<to=6>(x) a = Relu(i) z = Neg(a) }", 13, 12, "does not take"),
         ("(float[2,3,4] x, int64[2] l) => (float y) { a = Relu(x) y = NegativeLogLikelihoodLoss(a, l) }", 13, 11,
          "labels have the shape"),
         (("(bool c, float[2,3] x) => (float[A,B] y) { y = If(c) <"
