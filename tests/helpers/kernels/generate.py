@@ -48,9 +48,11 @@ LIMITS: Final = (
     "! Attention 1.24-1.31 left_window_size",
     "! Attention 1.24-1.31 right_window_size",
     "! DFT 1.10-1.24 inverse=1&onesided=1",
+    "! DequantizeLinear 1.18 block_size",
     "! GRU 1.10- layout=1",
     "! LSTM 1.10- layout=1",
     "! NegativeLogLikelihoodLoss@19 1.15 ignore_index",
+    "! QuantizeLinear 1.18 block_size",
     "! RNN 1.10- layout=1",
     "! RotaryEmbedding 1.23 rotary_embedding_dim&num_heads=none",
 )
