@@ -199,6 +199,7 @@ def _slice(use: Use) -> str:
     lists = [use.integers(name, index) for index, name in ((1, "starts"), (2, "ends"), (3, "axes"))]
     lists.append(use.elements(4))
     lengths = {len(one) for one in lists if one is not None}
+    lengths.update(count for index in range(1, 5) if (count := use.length(index)) is not None)
     if len(lengths) > 1:
         return "starts, ends, axes and steps are not equally long"
     if lists[3] is not None and 0 in lists[3]:

@@ -80,6 +80,7 @@ ROWS = [
      r"rois has the shape \[3, 4\], not \[\?, 5\]"),
     (("(float[1,5,4] b, float[1,2,6] s, int64 m) => (int64[A,3] y)"
       " { y = NonMaxSuppression(b, s, m) }"), 11, r"boxes has the shape \[1, 5, 4\], not \[1, 6, 4\]"),
+    ("(float[9,5] x, int64[3] s, int64[2] e) => (float[A,B] y) { y = Slice(x, s, e, e, e) }", 13, "not equally long"),
     ("(float[2,3,4] a, float[1,3,4] b) => (float[A,B,C] y) { y = Concat<axis=1>(a, b) }", 12, "differ in axis 0"),
     ("(float[2,4,3,16] q, float[2,4,6,16] k, bool m) => (float[A,B,C,D] y) { y = Attention(q, k, k, m) }", 23,
      "a mask of rank 0"),
