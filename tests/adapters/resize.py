@@ -91,17 +91,12 @@ ROI = "0,0,0.1,0.2,1,1,0.9,0.7"
 CROP = "tf_crop_and_resize"
 CROPPED = 'coordinate_transformation_mode="tf_crop_and_resize", antialias=1, extrapolation_value=9.0'
 OUTSIDE = 'coordinate_transformation_mode="tf_crop_and_resize", mode="nearest", extrapolation_value'
+BEYOND = "<float[6] r = {0,0,-0.5,1,1,1.5}, float[3] s = {1,1,2}>"
 TO_10 += [
-    refuses(
-        f"{R} of {kind} beyond its ends, {value:g}",
-        11,
-        10,
-        f"({kind}[1,1,4] x) => ({kind}[1,1,8] y) <float[6] r = {{0,0,-0.5,1,1,1.5}}, float[3] s = {{1,1,2}}> "
-        f"{{ y = Resize<{OUTSIDE}={value}>(x, r, s) }}",
-        because="lies outside",
-    )
+    refuses(f"{R} of {kind} beyond its ends, {value:g}", 11, 10, because="lies outside",
+            graph=f"({kind}[1,1,4] x) => ({kind}[1,1,8] y) {BEYOND} {{ y = Resize<{OUTSIDE}={value}>(x, r, s) }}")
     for kind, value in (("string", 0.0), ("int32", 0.5), ("uint8", -1.0), ("int8", 200.0), ("bool", 2.0))
-]
+]  # fmt: skip
 TO_10 += [
     *(
         rewrites(
@@ -401,15 +396,11 @@ UPSAMPLE: list[Row] = [
 
 
 TO_17 += [
-    rewrites(
-        f"{R} with a filter beyond its ends, {mode} by {factor:g}",
-        18,
-        opset,
-        f"(float[1,1,4,5] x) => (float[1,1,4,?] y) <float[8] r = {{0,0,0,-0.5,1,1,1,1.4}}, "
-        f'float[4] s = {{1,1,1,{factor}}}> {{ y = Resize<mode="{mode}", {CROPPED}>(x, r, s) }}',
-    )
+    rewrites(f"{R} with a filter beyond its ends, {mode} by {factor:g}", 18, opset,
+             "(float[1,1,4,5] x) => (float[1,1,4,?] y) <float[8] r = {0,0,0,-0.5,1,1,1,1.4}, "
+             f'float[4] s = {{1,1,1,{factor}}}> {{ y = Resize<mode="{mode}", {CROPPED}>(x, r, s) }}')
     for mode, factor, opset in (("linear", 0.6, 17), ("cubic", 0.6, 17), ("linear", 0.4, 9))
-]
+]  # fmt: skip
 ROWS = [*TO_10, *FROM_10, *TF, *EMPTY, *TO_17, *TO_18, *UPSAMPLE]
 
 test_rows = each_of(ROWS)
