@@ -94,7 +94,7 @@ def settle(model: ModelProto, found: GraphProto | None, infer: Callable[[bytes],
 
 
 @dataclass
-class _Site:
+class _Suspect:
     """A node that is looked at, and its place in the graph."""
 
     frame: Frame
@@ -114,7 +114,7 @@ class _Desk:
         self.model = model
         self.found = found
         self.frames: list[Frame] = []
-        self.sites: list[_Site] = []
+        self.suspects: list[_Suspect] = []
         self.false: set[str] = set()
         self.cut_values: set[str] = set()
         self.imports = {opsets.canonical_domain(entry.domain): entry.version for entry in model.opset_import}
@@ -144,7 +144,7 @@ class _Desk:
             if self.found is not None:
                 entry = corrections.entry_for(entry, node, frame.type_of)
             if entry is not None and (entry.may_be_wrong(node) if entry.wrong else self._is_vague(frame, node)):
-                self.sites.append(_Site(frame, index, node, entry))
+                self.suspects.append(_Suspect(frame, index, node, entry))
             if holds:
                 unknown = not opsets.is_known(opsets.canonical_domain(node.domain))
                 for attribute, position, inner in subgraphs(node):
@@ -168,8 +168,8 @@ class _Desk:
         for node in nodes:
             domain = opsets.canonical_domain(node.domain)
             entry = corrections.entry_of(node.op_type, domain, imports.get(domain, 0))
-            suspect = entry is not None and (entry.wrong or (entry.fails and self.found is None))
-            if entry is not None and suspect and entry.may_be_wrong(node):
+            doubted = entry is not None and (entry.wrong or (entry.fails and self.found is None))
+            if entry is not None and doubted and entry.may_be_wrong(node):
                 self.cut_values.update(node.output)
                 _blank(node)
             for _, _, inner in subgraphs(node):
@@ -180,27 +180,27 @@ class _Desk:
     def cut_all(self) -> None:
         """Cuts all nodes of which inference may say what is not so, or may fail; what the model states of them is
         kept."""
-        for site in self.sites:
-            if site.entry.wrong or (site.entry.fails and site.entry.may_be_wrong(site.node)):
-                self._cut(site)
-            if site.entry.elements:
-                dtype = next(attribute.i for attribute in site.node.attribute if attribute.name == "to")
-                self._state(site, site.node.output[0], TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype)))
+        for suspect in self.suspects:
+            if suspect.entry.wrong or (suspect.entry.fails and suspect.entry.may_be_wrong(suspect.node)):
+                self._cut(suspect)
+            if suspect.entry.elements:
+                dtype = next(attribute.i for attribute in suspect.node.attribute if attribute.name == "to")
+                self._state(suspect, suspect.node.output[0], TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype)))
 
     def give_up(self, found: GraphProto) -> bool:
         """Cuts what is still not settled, without saying anything of its outputs; whether there was anything."""
         for frame in self.frames:
             frame.look_at(found)
         changed = False
-        for site in self.sites:
-            if not site.entry.wrong or not self._revise(site, dry=True):
+        for suspect in self.suspects:
+            if not suspect.entry.wrong or not self._revise(suspect, dry=True):
                 continue
             changed = True
-            self._cut(site)
-            for name in site.node.output:
+            self._cut(suspect)
+            for name in suspect.node.output:
                 if name:
-                    kind = site.frame.type_of(name) or TypeProto()
-                    self._state(site, name, corrections.with_dims(kind, None))
+                    kind = suspect.frame.type_of(name) or TypeProto()
+                    self._state(suspect, name, corrections.with_dims(kind, None))
         return changed
 
     def revise(self, found: GraphProto) -> bool:
@@ -208,7 +208,7 @@ class _Desk:
         not know."""
         for frame in self.frames:
             frame.look_at(found)
-        news = [self._revise(site) for site in self.sites]
+        news = [self._revise(suspect) for suspect in self.suspects]
         if self.is_foreign:
             news += [self._look_aside(frame) for frame in self.frames]
         return any(news)
@@ -226,19 +226,19 @@ class _Desk:
                 changed |= known is not None and frame.learn(name, known)
         return changed
 
-    def _revise(self, site: _Site, *, dry: bool = False) -> bool:
-        frame, node, entry = site.frame, site.node, site.entry
+    def _revise(self, suspect: _Suspect, *, dry: bool = False) -> bool:
+        frame, node, entry = suspect.frame, suspect.node, suspect.entry
         kinds = [frame.type_of(name) if name else None for name in node.output]
-        if site.done:
+        if suspect.done:
             return False
         call = corrections.call_of(node, frame.opset, frame.type_of, frame.elements.of)
         shapes = corrections.shapes_of(entry, call)
-        if entry.elements and not site.cut:
+        if entry.elements and not suspect.cut:
             if not _may_be_a_shape(frame.type_of(node.input[0])):
                 return False
             if not dry:
-                self._cut(site)
-        elif entry.wrong and not site.cut:
+                self._cut(suspect)
+        elif entry.wrong and not suspect.cut:
             used = {size for name in node.input if name for size in dims_of(frame.type_of(name)) or ()}
             for index, (kind, true) in enumerate(zip(kinds, shapes, strict=True)):
                 dims = dims_of(kind)
@@ -246,63 +246,63 @@ class _Desk:
                 if kind is not None and dtype and kind.tensor_type.elem_type not in (0, dtype):
                     if dry:
                         return True
-                    self._cut(site)
+                    self._cut(suspect)
                     break
                 own = {size for size in dims or () if isinstance(size, str) and size.startswith(MADE_UP)} - used
                 if kind is not None and corrections.claims_more(dims, true, own):
                     if dry:
                         return True
-                    self._cut(site)
+                    self._cut(suspect)
                     break
         changed = False
         for index, (name, kind, true) in enumerate(zip(node.output, kinds, shapes, strict=True)):
-            if name and self._tell(site, index, kind, true, dry=dry):
+            if name and self._tell(suspect, index, kind, true, dry=dry):
                 changed = True
-        site.done = not entry.wrong and None not in shapes  # its rank is all that matters
+        suspect.done = not entry.wrong and None not in shapes  # its rank is all that matters
         return changed
 
-    def _tell(self, site: _Site, index: int, kind: TypeProto | None, true: Dims, *, dry: bool) -> bool:
+    def _tell(self, suspect: _Suspect, index: int, kind: TypeProto | None, true: Dims, *, dry: bool) -> bool:
         """States what is known of an output, unless that is no more than what was found; whether it does."""
-        frame, name = site.frame, site.node.output[index]
+        frame, name = suspect.frame, suspect.node.output[index]
         found = kind.tensor_type.elem_type if kind is not None else 0
-        bound = corrections.dtype_of(site.node, index, frame.opset, frame.type_of)
-        dtype = (bound or found) if site.cut else (found or bound)
+        bound = corrections.dtype_of(suspect.node, index, frame.opset, frame.type_of)
+        dtype = (bound or found) if suspect.cut else (found or bound)
         if not dtype or (kind is not None and not kind.HasField("tensor_type")):
             return False
         dims = dims_of(kind)
-        if name not in site.claimed:
-            site.claimed[name] = dims_of(frame.stated(name))
-        claimed = site.claimed[name]
+        if name not in suspect.claimed:
+            suspect.claimed[name] = dims_of(frame.stated(name))
+        claimed = suspect.claimed[name]
         if _contradicts(claimed, true):
             if frame.parent is None:
                 self.false.add(name)
             claimed = dims = None
-        if site.cut:
+        if suspect.cut:
             wanted = corrections.combined(_without_symbols(claimed, true), true)
         else:
             wanted = corrections.combined(true, dims)
         made = corrections.with_dims(TypeProto(tensor_type=TypeProto.Tensor(elem_type=dtype)), wanted)
         data = made.SerializeToString()
-        if site.said.get(name) == data or (not site.cut and not _says_more(wanted, dims_of(kind))):
+        if suspect.said.get(name) == data or (not suspect.cut and not _says_more(wanted, dims_of(kind))):
             return False
         if not dry:
-            self._state(site, name, made)
+            self._state(suspect, name, made)
         return True
 
-    def _state(self, site: _Site, name: str, kind: TypeProto) -> None:
-        site.said[name] = kind.SerializeToString()
+    def _state(self, suspect: _Suspect, name: str, kind: TypeProto) -> None:
+        suspect.said[name] = kind.SerializeToString()
         if kind.tensor_type.elem_type:
-            site.frame.state(name, kind)
+            suspect.frame.state(name, kind)
 
-    def _cut(self, site: _Site) -> None:
-        if site.cut:
+    def _cut(self, suspect: _Suspect) -> None:
+        if suspect.cut:
             return
-        site.cut = True
-        self.cut_values.update(site.node.output)
+        suspect.cut = True
+        self.cut_values.update(suspect.node.output)
         original = NodeProto()
-        original.CopyFrom(site.node)
-        held = site.frame.graph.node[site.index]
-        site.node = site.frame.originals[site.index] = original
+        original.CopyFrom(suspect.node)
+        held = suspect.frame.graph.node[suspect.index]
+        suspect.node = suspect.frame.originals[suspect.index] = original
         _blank(held)
         _import_cut(self.model.opset_import)
 

@@ -66,7 +66,7 @@ class Memory:
 
 
 class Span(NamedTuple):
-    """A stretch of a source, to be copied when the time comes."""
+    """A run of bytes of a source, to be copied when the time comes."""
 
     source: Source
     start: int

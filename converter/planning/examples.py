@@ -149,15 +149,15 @@ class Examples:
             return Scene(tuple(before)), Scene(tuple(after))
         neighbours: dict[int, NodeProto] = {}
         for name in node.input:
-            if (maker := place.producers.get(name)) is not None and tensor_of_constant(maker) is None:
-                neighbours.setdefault(id(maker), maker)
-        makers = len(neighbours)
+            if (producer := place.producers.get(name)) is not None and tensor_of_constant(producer) is None:
+                neighbours.setdefault(id(producer), producer)
+        nearer = len(neighbours)
         for name in node.output:
             for user in place.consumers.get(name, ()):
                 neighbours.setdefault(id(user), user)
         shown = [*neighbours.values()]
-        more = max(len(shown) - makers - _AROUND, 0) + max(makers - _AROUND, 0)
-        shown = [*shown[:makers][:_AROUND], *shown[makers:][:_AROUND]]
+        more = max(len(shown) - nearer - _AROUND, 0) + max(nearer - _AROUND, 0)
+        shown = [*shown[:nearer][:_AROUND], *shown[nearer:][:_AROUND]]
         values = {*node.input, *node.output} - {""}
         now = [one for neighbour in shown for one in self._became(neighbour, values)]
         around = tuple(_drawn_node(one) for one in shown)

@@ -72,7 +72,7 @@ class Graph:
 
     def __init__(self, model: ModelProto) -> None:
         self.nodes = list(model.graph.node)
-        self.makers = {name: i for i, node in enumerate(self.nodes) for name in node.output if name}
+        self.producers = {name: i for i, node in enumerate(self.nodes) for name in node.output if name}
         self.needs = [used_names(node) for node in self.nodes]
 
     def before(self, value: str) -> set[str]:
@@ -80,9 +80,9 @@ class Graph:
         found: set[str] = set()
         waiting = [value]
         while waiting:
-            maker = self.makers.get(waiting.pop())
-            if maker is not None:
-                fresh = self.needs[maker] - found
+            producer = self.producers.get(waiting.pop())
+            if producer is not None:
+                fresh = self.needs[producer] - found
                 found |= fresh
                 waiting += fresh
         return found
@@ -93,10 +93,10 @@ class Graph:
         waiting = [value]
         while waiting:
             name = waiting.pop()
-            maker = self.makers.get(name)
-            if maker is not None and maker not in taken and (name == value or name not in known):
-                taken.add(maker)
-                waiting += self.needs[maker]
+            producer = self.producers.get(name)
+            if producer is not None and producer not in taken and (name == value or name not in known):
+                taken.add(producer)
+                waiting += self.needs[producer]
         return [self.nodes[i] for i in sorted(taken)]
 
 
@@ -106,12 +106,12 @@ def first_difference(
     """Returns the first value that differs on the way to an output; None if the models do not run with more outputs."""
     before, after = Graph(source.proto), Graph(result.proto)
     given = {value.name for value in source.proto.graph.input}
-    common = {name for name in before.makers if name in after.makers and name not in judge.random}
+    common = {name for name in before.producers if name in after.producers and name not in judge.random}
     looks = _Looks(source, result, judge, feeds, edge=edge)
     suspect, open_ones = output, (before.before(output) & common) - {output}
     try:
         while open_ones:
-            ordered = sorted(open_ones, key=lambda name: (before.makers[name], name))
+            ordered = sorted(open_ones, key=lambda name: (before.producers[name], name))
             chosen = _spread(ordered)
             looks.at(chosen)
             wrong = next((name for name in chosen if name in looks.wrong), None)

@@ -97,16 +97,16 @@ def _probed(
 
 def _between(body: Body, value: str, inputs: set[str], fixed: set[str]) -> list[NodeProto] | None:
     """Returns the nodes of a body that make a value from inputs and constants; None if it takes more than that."""
-    makers = {name: (place, node) for place, node in enumerate(body.node) for name in node.output if name}
+    producers = {name: (place, node) for place, node in enumerate(body.node) for name in node.output if name}
     taken: dict[int, NodeProto] = {}
     waiting = [value]
     while waiting:
         name = waiting.pop()
         if (name in inputs and name != value) or name in fixed:
             continue
-        if name not in makers:
+        if name not in producers:
             return None
-        place, node = makers[name]
+        place, node = producers[name]
         if place not in taken:
             taken[place] = node
             waiting += used_names(node)

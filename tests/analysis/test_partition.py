@@ -70,7 +70,7 @@ ALONE = {
 
 @pytest.mark.parametrize("graph", ALONE.values(), ids=ALONE)
 @pytest.mark.parametrize("length", [1, 2])
-def test_a_stretch_finds_what_the_whole_tells(
+def test_a_chunk_finds_what_the_whole_tells(
     graph: str, length: int, outcomes: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = cut(model(graph, OPSET), length, monkeypatch)
@@ -101,7 +101,7 @@ TOGETHER = {
 
 
 @pytest.mark.parametrize("graph", TOGETHER.values(), ids=TOGETHER)
-def test_what_a_type_does_not_tell_keeps_stretches_together(
+def test_what_a_type_does_not_tell_keeps_chunks_together(
     graph: str, outcomes: list[bool], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = cut(model(graph, OPSET), 1, monkeypatch)
@@ -112,7 +112,7 @@ def test_what_a_type_does_not_tell_keeps_stretches_together(
     assert types(found) == types(whole)
 
 
-def test_a_shape_within_a_stretch(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shape_within_a_chunk(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     findings, _ = check.find(cut(model(SHAPE, OPSET), 2, monkeypatch))
     assert not findings and outcomes == [True]
 
@@ -246,7 +246,7 @@ def test_what_is_wrong_is_found(
     assert any(says in finding for finding in findings)
 
 
-def test_an_output_that_is_in_no_stretch(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_output_that_is_in_no_chunk(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     seen = cut(model(CHAIN, OPSET), 2, monkeypatch)
     seen.chunks[-1].made.remove("z")
     seen.chunks[-1].exact = False
@@ -344,7 +344,7 @@ def test_no_new_value_has_a_name_of_which_a_type_is_stated(length: int, monkeypa
     onnx.checker.check_model(converted, full_check=True)
 
 
-def test_a_plan_adds_nothing_to_the_stretches_of_the_source() -> None:
+def test_a_plan_adds_nothing_to_the_chunks_of_the_source() -> None:
     chunk = Chunk(0, ["x"], ["y"])
     nodes = NodeList(GraphProto(), [chunk])
     nodes.replace(NewNodes([NodeProto()]), ["constant"], ["z"])

@@ -15,7 +15,7 @@ from onnx_convert.model import validation
 
 
 @pytest.mark.parametrize("seeds", chunks(250, quick=500))  # among fewer there may be no model that can be cut
-def test_stretches(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_of_random_models(seeds: range, monkeypatch: pytest.MonkeyPatch) -> None:
     sources, results = [], []
     inferred = partition.inferred
 
