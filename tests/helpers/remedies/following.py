@@ -48,6 +48,8 @@ MANUAL = (
     r"^set stash_type to 1, float$",
     r"^leave the Identity out$",
     r"^name the axes$",
+    r"^use a roi from 0 to 1$",
+    r"^compute their two parts apart$",
     r"^no runtime would be served by that; choose smaller sizes$",
     r"^there is none$",
 )
