@@ -41,7 +41,7 @@ class Made:
     loose: bool = False  # whether only dtypes and shapes are compared
     returns: bool = False  # whether it is carried back, too
     options: Mapping[str, Any] = field(default_factory=dict)  # of `convert`
-    conditional: bool = False  # whether a conversion stated a condition, which may not hold: dtypes alone are compared
+    conditional: bool = False  # whether a conversion stated a condition, which may not hold: no elements are compared
 
     def model(self, types: dict[str, onnx.TypeProto]) -> ModelProto:
         """Returns the model at the IR version of its opset, with these types of its outputs."""
