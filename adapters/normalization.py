@@ -189,9 +189,11 @@ def _is_by_channel(statistic: Value, x: Value) -> bool:
 def _with_channels(node: Node, op: Emitter) -> tuple[Value, list[int]]:
     """Returns the input, in a view of three dimensions if its rank is unknown, and its axes but that of the
     channels."""
-    x = node.input(0)
-    if x.rank is None:
-        return op.Reshape(x, op.const([0, 0, -1])), [0, 2]
+    x, scale = node.input(0), node.input(1)
+    if x.rank is None:  # it may be 1: then there is one channel, of which the input says nothing
+        size = scale.shape[0] if scale.shape else None
+        channels = op.const([size]) if isinstance(size, int) else op.Shape(scale)
+        return op.Reshape(x, op.Concat(op.const([0]), channels, op.const([-1]), axis=0)), [0, 2]
     if x.rank == 1:
         return op.at(11).Unsqueeze(x, axes=[1]), [0]
     return x, [0, *range(2, x.rank)]

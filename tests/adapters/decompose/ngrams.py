@@ -78,22 +78,6 @@ ROWS: list[Row] = [
         because="strings",
     ),
     refuses("TfIdfVectorizer unasked", 9, 8, vectorizer("12", "7"), because="large"),
-    refuses(
-        "n-grams of strings",
-        9,
-        8,
-        '(string[4] x) => (float[1] y) { y = TfIdfVectorizer<mode="TF", min_gram_length=1, max_gram_length=1,'
-        ' max_skip_count=0, ngram_counts=[0], ngram_indexes=[0], pool_strings=["a"]>(x) }',
-        because="strings",
-    ),
-    refuses(
-        "fewer weights than places",
-        9,
-        8,
-        '(int64[4] x) => (float[3] y) { y = TfIdfVectorizer<mode="IDF", min_gram_length=1, max_gram_length=1,'
-        " max_skip_count=0, ngram_counts=[0], ngram_indexes=[0,2], pool_int64s=[1,2], weights=[1.0,2.0]>(x) }",
-        because="no weight",
-    ),
 ]
 
 
@@ -128,3 +112,18 @@ def test_counts_of_grams(mode: str, skips: int, low: int, high: int) -> None:
         (wanted,) = run(model(graph, 9), {"x": x})
         (y,) = computed(graph, 9, 8, {"x": x})
         np.testing.assert_array_equal(y, wanted)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "attributes", "why"),
+    [
+        ("string", 'mode="TF",ngram_indexes=[0],pool_strings=["a"]', "strings"),
+        ("int64", 'mode="IDF",ngram_indexes=[0,2],pool_int64s=[1,2],weights=[1.0,2.0]', "no weight"),
+    ],
+)
+def test_what_has_no_form_below(dtype: str, attributes: str, why: str) -> None:
+    """Floats are of no other dtype here, so that these are no rows."""
+    lengths = "min_gram_length=1,max_gram_length=1,max_skip_count=0,ngram_counts=[0]"
+    graph = f"({dtype}[4] x) => (float[n] y) {{ y = TfIdfVectorizer<{lengths},{attributes}>(x) }}"
+    with pytest.raises(onnx_convert.RefusedError, match=why):
+        onnx_convert.convert(model(graph, 9), to=8)

@@ -112,13 +112,6 @@ ROWS: list[Row] = [
         "(float[2] x) => (float[2] y) { s = SequenceConstruct(x) y = Neg(x) }",
         into=["Neg"],
     ),
-    refuses(
-        "a place outside",
-        11,
-        10,
-        "(float[2] x) => (float[2] y) <int64 z = {3}> { s = SequenceConstruct(x) y = SequenceAt(s, z) }",
-        because="position 3",
-    ),
 ]
 
 
@@ -180,3 +173,9 @@ def test_a_sequence_in_a_branch_of_its_own() -> None:
     result = converted(graph, 13, 9)
     a = np.array([1, 2], np.float32)
     np.testing.assert_array_equal(run(result, {"a": a, "c": np.array(True)})[0], a)
+
+
+def test_a_place_outside() -> None:
+    graph = "(float[2] x) => (float[2] y) <int64 z = {3}> { s = SequenceConstruct(x) y = SequenceAt(s, z) }"
+    with pytest.raises(onnx_convert.RefusedError, match="position 3"):
+        onnx_convert.convert(model(graph, 11), to=10)
