@@ -27,10 +27,13 @@ def pasted(crossing: Crossing, picked: Sequence[int]) -> str:
 
 
 def row_of(crossing: Crossing, picked: Sequence[int]) -> str:
-    """Returns the same, in this process."""
+    """Returns the same, in this process; "" if no row holds it: tensors of attributes that have no text form."""
     (case, target), choices = again(picked, lambda choices: made(crossing, choices))
     source = stated(case)
     if isinstance(source, Verdict):
+        return ""
+    attributes = (attribute for node in source[0].graph.node for attribute in node.attribute)
+    if any(attribute.HasField("t") and not _parses(attribute.t) for attribute in attributes):
         return ""
     return row(f"{crossing}: {', '.join(choices.named) or 'the simplest case'}", case, target, source[0])
 
