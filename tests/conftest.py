@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any
 
 import pytest
 
 pytest.register_assert_rewrite("boundaries.runner", "oracle")
+
+for number in (signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])):
+    if signal.getsignal(number) == signal.SIG_IGN:  # as a shell leaves it to what runs in the background, and nohup
+        signal.signal(number, signal.SIG_DFL)  # what tests start would inherit it
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
