@@ -22,7 +22,7 @@ from onnx_convert.model.wire import BYTES, prefix
 from onnx_convert.spec import opsets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from onnx import FunctionProto
 
@@ -67,13 +67,14 @@ class View(NamedTuple):
 
 
 class _Builder:
-    def __init__(self, read: Callable[[TensorProto], TensorProto]) -> None:
-        self.read = read
+    def __init__(self, source: SourceModel) -> None:
+        operators = source.index.operators
+        self.read = source.elements
         self.lifted: list[ValueInfoProto] = []
-        self.is_heavy = False  # see `onnx_inference.HEAVY`
-        self.makes = False  # whether the model has operators that make as many elements as a number says
-        self.most = _FOREVER  # the largest number that may say so
-        self.forgets = False  # whether a stated type may have a dimension below 0
+        self.is_heavy = source.index.largest >= LARGE or not _DRAWN.isdisjoint(operators)  # see `onnx_inference.HEAVY`
+        self.makes = not _MAKERS.isdisjoint(operators)  # whether any operator makes as many elements as a number says
+        self.most = _FOREVER if _WINDOWS.isdisjoint(operators) else 2**63  # the largest number that may say so
+        self.forgets = source.index.has_negative_sizes  # whether a stated type may have a dimension below 0
         self.overridable = False  # whether an initializer that is also an input is only a default (IR version 4 and up)
         self.lifts = True  # whether the graphs at hand can see the inputs of the main graph; a function cannot
 
@@ -331,11 +332,7 @@ def of_result(source: SourceModel, patch: ModelPatch) -> View:
 def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> ModelProto:
     """Returns a view's message, of a main graph without nodes if these are simple."""
     model = source.proto
-    builder = _Builder(source.elements)
-    builder.is_heavy = source.index.largest >= LARGE or not _DRAWN.isdisjoint(source.index.operators)
-    builder.makes = not _MAKERS.isdisjoint(source.index.operators)
-    builder.most = _FOREVER if _WINDOWS.isdisjoint(source.index.operators) else 2**63
-    builder.forgets = source.index.has_negative_sizes
+    builder = _Builder(source)
     builder.overridable = model.ir_version > 3
     view = ModelProto(ir_version=patch.ir_version if patch else model.ir_version or 3)
     _import(view, model)
@@ -367,11 +364,7 @@ def _head(source: SourceModel, patch: ModelPatch | None, *, simple: bool) -> Mod
 def function_body(source: SourceModel, function: FunctionProto, inputs: Mapping[str, TypeProto]) -> ModelProto:
     """Returns the body of a function as the main graph of a view, given what is known of its inputs."""
     model = source.proto
-    builder = _Builder(source.elements)
-    builder.is_heavy = source.index.largest >= LARGE or not _DRAWN.isdisjoint(source.index.operators)
-    builder.makes = not _MAKERS.isdisjoint(source.index.operators)
-    builder.most = _FOREVER if _WINDOWS.isdisjoint(source.index.operators) else 2**63
-    builder.forgets = source.index.has_negative_sizes
+    builder = _Builder(source)
     view = ModelProto(ir_version=max(model.ir_version, 8))
     _import(view, function)
     graph = view.graph
@@ -384,7 +377,7 @@ def function_body(source: SourceModel, function: FunctionProto, inputs: Mapping[
     for other in model.functions:
         if other is not function:
             builder.function(view.functions.add(), other, None)
-    if builder.is_heavy or source.index.largest >= LARGE:
+    if builder.is_heavy:
         view.domain = HEAVY
     shield(view.graph)
     return view

@@ -56,23 +56,26 @@ def check(
     """
     if as_written:
         return _check_types(node, signature, opset, type_str_of)
-    at = opsets.named(opset, opsets.canonical_domain(node.domain))
     if signature.deprecated:
-        return Judgement(Finding(f"deprecated at {at}, and no longer legal there"))
+        return Judgement(Finding(f"deprecated at {_named(opset, node)}, and no longer legal there"))
     for attribute in node.attribute:
         if attribute.name not in signature.attributes:
-            return Judgement(Finding(f"attribute {attribute.name} does not exist at {at}"))
+            return Judgement(Finding(f"attribute {attribute.name} does not exist at {_named(opset, node)}"))
     if signature.required:
         missing = signature.required - {attribute.name for attribute in node.attribute}
         if missing:
-            return Judgement(Finding(f"attribute {min(missing)} is required at {at}"))
+            return Judgement(Finding(f"attribute {min(missing)} is required at {_named(opset, node)}"))
     if not signature.min_input <= len(node.input) <= signature.max_input:
         takes = _range(signature.min_input, signature.max_input)
-        return Judgement(Finding(f"{len(node.input)} inputs where {at} takes {takes}"))
+        return Judgement(Finding(f"{len(node.input)} inputs where {_named(opset, node)} takes {takes}"))
     if not signature.min_output <= len(node.output) <= signature.max_output:
         has = _range(signature.min_output, signature.max_output)
-        return Judgement(Finding(f"{len(node.output)} outputs where {at} has {has}"))
+        return Judgement(Finding(f"{len(node.output)} outputs where {_named(opset, node)} has {has}"))
     return _check_types(node, signature, opset, type_str_of)
+
+
+def _named(opset: int, node: NodeProto) -> str:
+    return opsets.named(opset, opsets.canonical_domain(node.domain))
 
 
 def _check_types(node: NodeProto, signature: Signature, opset: int, type_str_of: Callable[[str], str]) -> Judgement:
@@ -90,8 +93,7 @@ def _check_types(node: NodeProto, signature: Signature, opset: int, type_str_of:
         if formal.bound:
             other, kind = bound.setdefault(formal.variable, (formal.name, type_str))
             if kind != type_str:
-                at = opsets.named(opset, opsets.canonical_domain(node.domain))
-                text = f"{other} is {kind} and {formal.name} {type_str}; at {at} they have one type"
+                text = f"{other} is {kind} and {formal.name} {type_str}; at {_named(opset, node)} they have one type"
                 return Judgement(Finding(text), unknown)
     for index, name in enumerate(node.output):
         formal = signature.formal_output(index)
@@ -101,8 +103,7 @@ def _check_types(node: NodeProto, signature: Signature, opset: int, type_str_of:
         if type_str and type_str not in formal.types:
             return Judgement(_wrong_type(node, opset, formal, "output", type_str), unknown)
     if signature.alternatives and not _goes_together(node, signature, type_str_of):
-        at = opsets.named(opset, opsets.canonical_domain(node.domain))
-        return Judgement(Finding(f"these types do not go together at {at}"), unknown)
+        return Judgement(Finding(f"these types do not go together at {_named(opset, node)}"), unknown)
     return Judgement(None, unknown) if unknown else _LEGAL
 
 
