@@ -196,12 +196,12 @@ def one_hot(call: Call) -> list[Dims]:
 
 
 def top_k(call: Call) -> list[Dims]:
-    """Returns the shapes of TopK while `k` is an attribute: the axis has that size."""
+    """Returns the shapes of TopK: the axis has the size `k`, which is an attribute below 10, and then an input."""
     x, axis = call.dims(0), call.given.get("axis", -1)
     if x is None:
         return [None] * call.outputs
     y = [*x]
-    y[axis] = call.given["k"]
+    y[axis] = call.given["k"] if call.version < 10 else next(iter(call.numbers(1) or ()), None)
     return [[*y] for _ in range(call.outputs)]
 
 
