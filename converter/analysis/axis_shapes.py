@@ -201,7 +201,7 @@ def top_k(call: Call) -> list[Dims]:
     if x is None:
         return [None] * call.outputs
     y = [*x]
-    y[axis] = call.given["k"] if call.version < 10 else next(iter(call.numbers(1) or ()), None)
+    y[axis] = size_of(call.given["k"] if call.version < 10 else next(iter(call.numbers(1) or ()), None))
     return [[*y] for _ in range(call.outputs)]
 
 
