@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole result, once more: strict inference with type checks, and onnx's checker, on a view.
+"""Checks the whole result once more, by what onnx says of a view of it.
 
-Together they are what `onnx.checker.check_model(full_check=True)` does, with one inference instead of two. What was
-known of the source's values must still be known, or is written down as value_info; what contradicts it is a bug of
-ours, unless it follows from what the source states and is not so. A finding that the source has too is the source's
-and only a warning.
+What was known of the source's values must still be known, or is written down as value_info; what contradicts it is a
+bug of ours, unless it follows from what the source states and is not so. A finding that the source has too is the
+source's and only a warning.
 """
 
 from __future__ import annotations
@@ -14,30 +13,26 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-import onnx
-import onnx.checker
-import onnx.inliner
 from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
 
-from onnx_convert.analysis import claims, inference, settling, view
+from onnx_convert.analysis import claims, settling, view
 from onnx_convert.analysis.facts import Facts
-from onnx_convert.analysis.inference import lines_of
-from onnx_convert.analysis.settling import Settled
 from onnx_convert.errors import InternalError, InvalidModelError
 from onnx_convert.model.graphs import subgraphs
-from onnx_convert.model.source import SourceModel
-from onnx_convert.planning import computed
+from onnx_convert.planning.blame import blamed
+from onnx_convert.planning.judging import judge, settle
 from onnx_convert.planning.plan import Findings
 from onnx_convert.spec import opsets
 from onnx_convert.spec.types import contradicts, is_vaguer, nameless
-from onnx_convert.validation.validate import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
+    from onnx_convert.analysis.settling import Settled
     from onnx_convert.analysis.view import View
     from onnx_convert.model.patch import Rewrite
+    from onnx_convert.model.source import SourceModel
     from onnx_convert.planning.plan import Plan
 
 _NODES: Final = re.compile(r"\(op_type:([^,)]+)(?:, node name: ([^)]*))?\)")
@@ -51,76 +46,6 @@ def check(source: SourceModel, plan: Plan, wanted: AbstractSet[str] = frozenset(
         return _check(source, plan, wanted)
     except InternalError as error:
         raise blamed(source, error) from error
-
-
-def blamed(source: SourceModel, error: Exception) -> Exception:
-    """Returns the error that a fault of a conversion is: the model's if any is found in it, or in it with its functions
-    in place of their calls; else the same."""
-    node, faults = getattr(error, "node", ""), faults_of(source)
-    if faults:
-        said = f"node {node!r}: the model" if node else ""
-        return InvalidModelError(f"{said} does not pass onnx's own check: {faults[0]}".strip(), where=source.name)
-    why = _falsely_stated(source) or _why_not_valid_as_inferred(source)
-    if not why and source.proto.functions:
-        why = _why_not_valid(source)
-    why = why or _why_not_valid_as_computed(source)
-    return InvalidModelError(why, where=source.name) if why else error
-
-
-def _why_not_valid_as_inferred(source: SourceModel) -> str:
-    """Returns what is wrong with a node of a source once the types of its inputs are known, "" if nothing is.
-
-    What is certain without inference are inputs and constants: so each value that a node makes is an input as well,
-    under another name, with the type that follows.
-    """
-    model = ModelProto.FromString(view.of_source(source).serialised())
-    _, settled = _settle(claims.without(model.SerializeToString()), None)
-    if settled is None:
-        return ""
-    made = {name for node in model.graph.node if node.op_type != "Constant" for name in node.output}
-    names = {}
-    for value in settled.graph.value_info:
-        if value.name in made:
-            names[value.name] = f"the value {value.name}"
-            model.graph.input.add(name=names[value.name], type=value.type)
-    for node in model.graph.node:
-        node.input[:] = [names.get(name, name) for name in node.input]
-    try:
-        validate(SourceModel(model, source.name))
-    except InvalidModelError as invalid:
-        return invalid.why
-    return ""
-
-
-def _why_not_valid_as_computed(source: SourceModel) -> str:
-    """Returns what is wrong with a source once the sizes that it computes are known, "" if nothing is."""
-    try:
-        model = computed.with_numbers(source)
-    except Exception:  # it is too strange to be computed
-        return ""
-    if model is None:
-        return ""
-    faults, settled = _settle(model.SerializeToString(), None)
-    if settled is None:
-        return f"it does not pass onnx's own check once its sizes are computed: {faults[0]}"
-    return _why_not_valid_as_inferred(SourceModel(model, source.name))
-
-
-def _why_not_valid(source: SourceModel) -> str:
-    """Returns what is wrong with a source once its functions stand in place of their calls, "" if nothing is."""
-    whole = "with its functions in place of their calls"
-    try:
-        inlined = onnx.inliner.inline_local_functions(ModelProto.FromString(view.of_source(source).serialised()))
-        held = SourceModel(inlined, source.name)
-        validate(held)
-        why = _falsely_stated(held)
-    except InvalidModelError as invalid:
-        return f"{whole}: {invalid.why}"
-    except Exception:  # it is too strange to be inlined
-        return ""
-    if faults := faults_of(held):
-        why = f"it does not pass onnx's own check: {faults[0]}"
-    return f"{whole}: {why}" if why else ""
 
 
 def _check(source: SourceModel, plan: Plan, wanted: AbstractSet[str]) -> Findings:
@@ -142,28 +67,10 @@ def _check(source: SourceModel, plan: Plan, wanted: AbstractSet[str]) -> Finding
     return checking.findings
 
 
-def _falsely_stated(source: SourceModel) -> str:
-    """Returns what the source states of a value of a subgraph although the operators say otherwise, "" if nothing."""
-    bare = claims.without(view.of_source(source).serialised())
-    graph = source.proto.graph
-    facts = Facts(lambda: settling.settle(ModelProto.FromString(bare), None, claims.leniently).graph, len(graph.node))
-    pending = [(graph, facts)]
-    while pending:
-        graph, facts = pending.pop()
-        for index, node in enumerate(graph.node):
-            for attribute, position, inner in subgraphs(node):
-                known = facts.child(index, attribute, position, len(inner.node))
-                for value in (*inner.value_info, *inner.output):
-                    if contradicts(known.type_of(value.name), value.type):
-                        return f"the type that a subgraph states of {value.name!r} is not so"
-                pending.append((inner, known))
-    return ""
-
-
 def _judge_rewritten(source: SourceModel, plan: Plan) -> None:
     """Raises InvalidModelError if onnx's inference finds fault with a node that was rewritten, whatever the model
     states of its values. What it finds in others it finds in the result as well."""
-    faults, _ = _settle(claims.without(view.of_source(source).serialised()), None)
+    faults, _ = settle(claims.without(view.of_source(source).serialised()), None)
     for fault in faults:
         for operator, name in _NODES.findall(fault):
             for rewrite in plan.rewrites:
@@ -183,11 +90,6 @@ def _types(graph: GraphProto, wanted: AbstractSet[str]) -> dict[str, TypeProto]:
         for _, _, nested in subgraphs(node):
             found |= _types(nested, wanted)
     return found
-
-
-def faults_of(source: SourceModel) -> list[str]:
-    """Returns what onnx's own full check finds wrong with a source, one line a fault."""
-    return find(view.of_source(source))[0]
 
 
 def blame(rewrites: Iterable[Rewrite], text: str) -> tuple[str, str]:
@@ -249,7 +151,7 @@ class _Checking:
         imports = source.imports.main, *source.imports.functions
         before, _ = judge(partial(view.of_source, source), settling.concern(source.index.operators, *imports))
         bare = claims.without(self._look().serialised())
-        left, settled = _settle(bare, None)  # the checker demands that outputs have shapes
+        left, settled = settle(bare, None)  # the checker demands that outputs have shapes
         if settled is not None:
             result = settled.graph
             facts = Facts(lambda: result)
@@ -264,7 +166,7 @@ class _Checking:
                 self.findings = self.findings._replace(bare=True)
                 self._warn([warning])
                 left, settled = self.judged()
-        faults, _ = _settle(claims.without(view.of_source(source).serialised()), None)  # whatever is claimed
+        faults, _ = settle(claims.without(view.of_source(source).serialised()), None)  # whatever is claimed
         if faults and not any(_same_as_before(finding, faults) for finding in left):
             raise InvalidModelError(f"does not pass onnx's own check: {faults[0]}", where=source.name)
         ours = []
@@ -333,55 +235,6 @@ def _changed(
     outputs = ((name, rewrite) for rewrite in rewrites for name in rewrite.outputs) if different else ()
     authors = {name: rewrite for name, rewrite in outputs if name in different}
     return [(name, authors[name], TypeProto.FromString(known[name]), found) for name, found in different.items()]
-
-
-def find(seen: View) -> tuple[list[str], GraphProto | None]:
-    """Returns what is wrong with a view, one line a finding, and its inferred graph where inference got through."""
-    found = inference.in_chunks(seen, check=onnx.checker.check_model)
-    return ([], found.graph) if found is not None else _find_in_whole(seen)
-
-
-def _find_in_whole(seen: View) -> tuple[list[str], GraphProto | None]:
-    findings: list[str] = []
-    inferred: GraphProto | None = None
-    serialised = seen.serialised()
-    try:
-        inferred = inference.strictly(serialised)
-    except Exception as error:  # C++ errors come as several unrelated types
-        findings += lines_of(error)
-    return findings + _unlawful(serialised), inferred
-
-
-def judge(look: Callable[[], View], what: settling.Concern) -> tuple[list[str], Settled | None]:
-    """Returns what is wrong with a view, one line a finding, and what is known of it where inference got through.
-    `what` says what there is to settle."""
-    seen = look()
-    states = bool(seen.head.graph.value_info)
-    found = inference.in_chunks(seen, check=onnx.checker.check_model)
-    if found is not None and settling.is_settled(found, what, states=states):
-        return [], Settled(found.graph)
-    findings, inferred = ([], found.graph) if found is not None else _find_in_whole(seen)
-    if not what:
-        return findings, Settled(inferred) if inferred is not None else None
-    serialised = look().serialised()
-    lines, settled = _settle(serialised, inferred)
-    return lines + (_unlawful(serialised) if findings else []), settled
-
-
-def _unlawful(serialised: bytes) -> list[str]:
-    """Returns what the checker says."""
-    try:
-        onnx.checker.check_model(serialised)
-    except Exception as error:  # C++ errors come as several unrelated types
-        return lines_of(error)[:1]
-    return []
-
-
-def _settle(serialised: bytes, inferred: GraphProto | None) -> tuple[list[str], Settled | None]:
-    try:
-        return [], settling.settle(ModelProto.FromString(serialised), inferred, inference.strictly)
-    except Exception as error:  # what the model states contradicts what is true
-        return lines_of(error), None
 
 
 def _same_as_before(finding: str, before: list[str]) -> bool:

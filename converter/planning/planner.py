@@ -16,7 +16,7 @@ from onnx_convert.model.graphs import name_of, names_in_use
 from onnx_convert.model.names import Names
 from onnx_convert.model.node_list import NodeList
 from onnx_convert.model.patch import GraphPatch, ModelPatch
-from onnx_convert.planning import call_sites, check, dead_constants
+from onnx_convert.planning import blame, call_sites, dead_constants
 from onnx_convert.planning.plan import Plan
 from onnx_convert.report import Refusal
 from onnx_convert.rewrite.context import Session
@@ -58,7 +58,7 @@ def plan(source: SourceModel, target: Target, options: Options) -> Plan:
         node = getattr(error, "node", "")
         if isinstance(error.__cause__ or error, MemoryError):
             return _refused(source, f"what replaces it ({node or 'a node'}) is too large for the memory", "")
-        raise check.blamed(source, error) from error
+        raise blame.blamed(source, error) from error
 
 
 def _refused_for_size(source: SourceModel) -> Plan | None:

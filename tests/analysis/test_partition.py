@@ -17,7 +17,7 @@ from onnx_convert.analysis.view import View
 from onnx_convert.model import validation
 from onnx_convert.model.node_list import Chunk, NewNodes, NodeList
 from onnx_convert.model.source import SourceModel
-from onnx_convert.planning import check
+from onnx_convert.planning import judging
 
 OPSET = 17
 
@@ -75,7 +75,7 @@ def test_a_chunk_finds_what_the_whole_tells(
 ) -> None:
     seen = cut(model(graph, OPSET), length, monkeypatch)
     whole = inference.strictly(seen.serialised())
-    findings, found = check.find(seen)
+    findings, found = judging.find(seen)
     assert not findings and found is not None
     assert types(found) == types(whole)
     assert len(found.input) == len(whole.input) and len(found.initializer) == len(whole.initializer)
@@ -106,14 +106,14 @@ def test_what_a_type_does_not_tell_keeps_chunks_together(
 ) -> None:
     seen = cut(model(graph, OPSET), 1, monkeypatch)
     whole = inference.strictly(seen.serialised())
-    findings, found = check.find(seen)
+    findings, found = judging.find(seen)
     assert outcomes == [False]
     assert not findings and found is not None
     assert types(found) == types(whole)
 
 
 def test_a_shape_within_a_chunk(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
-    findings, _ = check.find(cut(model(SHAPE, OPSET), 2, monkeypatch))
+    findings, _ = judging.find(cut(model(SHAPE, OPSET), 2, monkeypatch))
     assert not findings and outcomes == [True]
 
 
@@ -123,7 +123,7 @@ def test_a_shape_of_higher_rank(dtype: str, outcomes: list[bool], monkeypatch: p
     graph = f"""(float[2,3] x, float[6] y) => (float[N,M] z) <int64[1] p = {{0}}>
         {{ s = Shape(x) a = Cast<to = {TensorProto.DataType.Value(dtype)}>(s) b = Unsqueeze(a, p)
            c = Squeeze(b, p) d = Cast<to = {TensorProto.INT64}>(c) z = Reshape(y, d) }}"""
-    findings, found = check.find(cut(model(graph, OPSET), 3, monkeypatch))
+    findings, found = judging.find(cut(model(graph, OPSET), 3, monkeypatch))
     assert outcomes == [False]
     assert not findings and found is not None
     assert [dim.dim_value for dim in types(found)["z"].tensor_type.shape.dim] == [2, 3]
@@ -138,7 +138,7 @@ def test_what_is_stated_twice(field: str, outcomes: list[bool], monkeypatch: pyt
         name = "k" if stated else "b"
         getattr(source.graph, field).add(name=name, **stated or {"type": helper.make_tensor_type_proto(1, [rows, 3])})
     seen = cut(source, 1, monkeypatch)
-    assert check.find(seen)[0] == check.find(View(seen.head, seen.nodes))[0]
+    assert judging.find(seen)[0] == judging.find(View(seen.head, seen.nodes))[0]
     assert outcomes == [False]
 
 
@@ -156,7 +156,7 @@ def test_functions_keep_a_graph_together(outcomes: list[bool], monkeypatch: pyte
     broken = source.functions.add(name="f", domain="local", input=["x"], output=["y"])
     broken.opset_import.add(domain="", version=OPSET)
     broken.node.add(op_type="Relu", input=["x"], output=["y"]).attribute.add(name="nonsense", type=2, i=1)
-    findings, _ = check.find(cut(source, 1, monkeypatch))
+    findings, _ = judging.find(cut(source, 1, monkeypatch))
     assert findings and outcomes == [False]
 
 
@@ -241,7 +241,7 @@ def test_what_is_wrong_is_found(
     for chunk in sound.chunks:
         chunk.exact = False
     faulty = View(sound.head, [GraphProto(node=own).SerializeToString() for own in nodes], sound.chunks)
-    findings, _ = check.find(faulty)
+    findings, _ = judging.find(faulty)
     assert outcomes == [False]
     assert any(says in finding for finding in findings)
 
@@ -250,14 +250,14 @@ def test_an_output_that_is_in_no_chunk(outcomes: list[bool], monkeypatch: pytest
     seen = cut(model(CHAIN, OPSET), 2, monkeypatch)
     seen.chunks[-1].made.remove("z")
     seen.chunks[-1].exact = False
-    assert not check.find(seen)[0]
+    assert not judging.find(seen)[0]
     assert outcomes == [False]
 
 
 def test_an_input_that_nobody_uses_is_checked_too(outcomes: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     source = model(CHAIN, OPSET)
     source.graph.input.add(name="untyped")
-    findings, _ = check.find(cut(source, 2, monkeypatch))
+    findings, _ = judging.find(cut(source, 2, monkeypatch))
     assert findings and outcomes == [False]
 
 
