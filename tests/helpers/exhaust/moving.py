@@ -15,12 +15,19 @@ def reduction(m: Making) -> None:
     x = m.tensor(m.shape())
     if m.operator in ("ReduceMax", "ReduceMin") and has_nan(x):
         raise Outside
+    whole = x.dtype.kind in "iu"
+    if whole and ((m.operator == "ReduceMean" and not x.size) or (m.operator == "ReduceL2" and _squares_wrap(x))):
+        raise Outside  # no text says what whole number 0 / 0 is, or the root of a square that has no room
     if m.flag("axes"):
         axes = m.some_axes(x.ndim)
         if not axes and m.has("axes"):
             raise Outside
         m.setting("axes", np.array(axes, np.int64) if m.takes("axes") else axes)
     m.leave("axes")
+
+
+def _squares_wrap(x: np.ndarray) -> bool:
+    return sum(int(one) ** 2 for one in x.ravel()) > np.iinfo(x.dtype).max
 
 
 def flatten(m: Making) -> None:
