@@ -15,9 +15,10 @@ def reduction(m: Making) -> None:
     x = m.tensor(m.shape())
     if m.operator in ("ReduceMax", "ReduceMin") and has_nan(x):
         raise Outside
-    whole = x.dtype.kind in "iu"
-    if whole and ((m.operator == "ReduceMean" and not x.size) or (m.operator == "ReduceL2" and _squares_wrap(x))):
-        raise Outside  # no text says what whole number 0 / 0 is, or the root of a square that has no room
+    if m.operator == "ReduceMean" and not x.size:
+        raise Outside  # "undefined", the text says
+    if m.operator == "ReduceL2" and x.dtype.kind in "iu" and _squares_wrap(x):
+        raise Outside  # no text tells the root of a square that has no room
     if m.flag("axes"):
         axes = m.some_axes(x.ndim)
         if not axes and m.has("axes"):
