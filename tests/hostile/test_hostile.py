@@ -78,60 +78,6 @@ def test_refused_as_too_large(graph: str, opset: int, target: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("graph", "opset", "says"),
-    [
-        ("(float[6] x) => (float[2] a) { a, b, c, d = Split<num_outputs=3>(x) }", 18, "4 outputs"),
-        ("(float[6] x) => (float[2] a) <int64[3] s={1,1,1}> { a, b, c = Split(x, s) }", 13, "adds up to 3"),
-        ("(float[2,3] x, float[3] s) => (float[2,3] y) { y = LayerNormalization<axis=2147483648>(x, s) }", 17,
-         "no tensor has so many axes"),
-        ("(float[2,2] x, int64[2,2] i) => (float[2] y) { y = GatherND<batch_dims=-2147483648>(x, i) }", 12,
-         "at least 0"),
-        ("(int64[2147483648] s) => (float[A,B] y) { y = ConstantOfShape(s) }", 9, "lists 2147483648 axes"),
-        ("(int64[4] x) => (int64[N] y) { y = Unique<axis=7>(x) }", 11, "axis 7 is none"),
-        ("(float[2,3] x) => (float[6] y) <int64[2] s={-1,-1}> { y = Reshape(x, s) }", 13, "-1 twice"),
-        ("(float[2,3] x) => (float[2,9] y) <int64[1] k={-2}> { y, i = TopK(x, k) }", 13, "k is -2"),
-        ("(float[2] x, float[3] z) => (float[2] y) { y = Sum(x, z) }", 6, "do not go together"),
-        ("(float[2] x) => (float[2] y) { y = Cast<to=99>(x) }", 13, "no dtype"),
-        ("(float[2,3] x) => (float[2,3] y) { y = Softmax<axis=1.5>(x) }", 13, "of type FLOAT where"),
-        ('(float[4,4] x) => (float[A,B] y) <int64[4] p={0,0,0,1}> { y = Pad<mode="x">(x, p) }', 13, "none of"),
-        ("(float[4,2,3] x, float[1,5,3] w, float[1,4,4] r) => (float[A,B] y) { y = RNN<hidden_size=4>(x, w, r) }", 14,
-         r"W has the shape \[1, 5, 3\], not \[1, 4, 3\]"),
-        (("(float[4,2,3] x, float[1,16,3] w, float[1,16,4] r, float[1,16] b) => (float[A,B,C,D] y)"
-         " { y = LSTM<hidden_size=4>(x, w, r, b) }"), 14, r"B has the shape \[1, 16\], not \[1, 32\]"),
-        ("(float[1,1,4,4] x, float[1,2,2,3] g) => (float[A,B] y) { y = GridSample(x, g) }", 16, "grid has the shape"),
-        ("(float[5,4] x, int64[3] s) => (float[A,B] y) { y = CenterCropPad(x, s) }", 18, "3 sizes for 2 axes"),
-        ("(float[1,64,1] x) => (float[A,B,C,D] y) <int64 s = {0}, int64 l = {16}> { y = STFT(x, s, , l) }", 17,
-         "frame_step is 0"),
-        ("(float[1,2,4,6] x) => (float[A,B] y) <float[0] r = {}> { y = Resize(x, r, r) }", 11, "neither scales nor"),
-        (("(float[2,6,5] x, float[6] s, float[6,6] b) => (float[A,B,C] y)"
-         " { y = GroupNormalization<num_groups=2>(x, s, b) }"), 21, "bias has the shape"),
-        ("(int8[2,3,2] x, float[3] s, int8[4] z) => (float[2,3,2] y) { y = DequantizeLinear<axis=1>(x, s, z) }", 13,
-         "differ in shape"),
-        ('(float[4] a, float[3] b) => (float y) { y = Einsum<equation="i,i->">(a, b) }', 12, "sizes 4 and 3"),
-        ('(float[4,3] a) => (float[3] y) { y = Einsum<equation="../x">(a) }', 12, "is not letters"),
-        ('(float[4] a) => (float[3] y) { y = Einsum<equation="i->j">(a) }', 12, "has 'j', which no input has"),
-        ("(float[2,3] a, float[4,5] b) => (float[2,5] y) { y = Gemm(a, b) }", 13, "of 3 columns and of 4 rows"),
-        ("(float[4,5] x) => (float[A] y) <int64 s = {1}, int64[1] e = {3}> { y = Slice(x, s, e) }", 13, "rank 0, not"),
-        (("(float[2,4,3,16] q, float[2,4,6,16] k, float[3,1,3,6] m) => (float[A,B,C,D] y)"
-         " { y = Attention(q, k, k, m) }"), 23, "a mask of shape"),
-        ("(float[2,4,3,16] q, float[2,4,6,16] k) => (float[A,B,C,D] y) { y, p = Attention(q, k, k) }", 23,
-         "none for the values"),
-        (("(float[2,4,24] q, float[2,6,7] k) => (float[A,B,C] y)"
-         " { y = Attention<q_num_heads=3, kv_num_heads=3>(q, k, k) }"), 23, "not those of 3 heads"),
-        ('(float[2] x) => (int32[2] y) { y = Cast<to="NOTSET">(x) }', 5, "no dtype"),
-        ("(float[2,3] x) => (float[2,3] y) <int64[0] i = {}> { y = ReduceSum<noop_with_empty_axes=7>(x, i) }", 13,
-         "too large"),
-        ("(float[1,1,4,4] x) => (float[A,B,C,D] y) { y = MaxPool<kernel_shape=[2,9]>(x) }", 12, "does not fit"),
-    ],
-)  # fmt: skip
-def test_not_valid(graph: str, opset: int, says: str) -> None:
-    for target in (opset - 1, opset + 1):
-        with pytest.raises(InvalidModelError, match=says) as caught:
-            onnx_convert.convert(text(graph, opset), to=target)
-        assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("graph", "opset", "target"),
     [
         (("(float[2,4,8] q, float[4,1,4] w, float[2,4,2] s) => (float[A,B,C] y)"
