@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shell offers where a value is typed."""
+"""Completes the values that a shell is typing an option for."""
 
 from __future__ import annotations
 
