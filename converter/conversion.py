@@ -33,6 +33,7 @@ class Conversion:
         self._source = source
         self._model: Any = None
         self._closed = False
+        self._written: frozenset[int] = frozenset()
 
     @property
     def model(self) -> Any:
@@ -71,6 +72,11 @@ class Conversion:
         file = self._source.file
         return file is None or file.is_at_its_place()
 
+    @property
+    def written(self) -> frozenset[int]:
+        """The inodes of the files that were saved last, which tell whether they are what lies in a place."""
+        return self._written
+
     def save(
         self,
         path: str | os.PathLike[str],
@@ -104,6 +110,7 @@ class Conversion:
             progress=progress,
         )
         self.report.seconds += time.perf_counter() - started
+        self._written = written.inodes
         self.report.destination = str(path)
         self.report.destination_bytes = written.bytes
         self.report.replaced = written.replaced

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from onnx_convert.batch.makers import welcome
 from onnx_convert.batch.verified import MISMATCH, NOT_THE_SAME, UNVERIFIED, save_verified, stamps_of, why
 from onnx_convert.errors import RefusedError, ending
-from onnx_convert.storage.journal import mark
+from onnx_convert.storage.journal import is_of, mark
 from onnx_convert.storage.replacing import check_replaceable
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class Outcome:
     `message` is the error or the first refusal in one line, without the model's path, "" if all went well. `report` is
     the report as plain data, None if there is none; with status "refused" it has the refusals, and under "nearest" and
     "also" the opsets within reach. `marks` tell the content of the files read and written from any other; none if a
-    source was changed in the meantime.
+    source was changed in the meantime, or somebody else's result took the place of one.
     """
 
     name: str
@@ -146,9 +146,11 @@ def _convert(job: Job, outcome: Outcome) -> Report:
                 _save_verified(job, conversion, outcome)
             else:
                 conversion.save(destination, **job.saving)
-            outcome.files_written = [report.destination, *report.data_files, *report.shared_data]
+            made = [report.destination, *report.data_files]
+            outcome.files_written = [*made, *report.shared_data]
             marks = {path: mark(path) for path in (*outcome.files_read, *outcome.files_written)}
-            outcome.marks = marks if conversion.source_is_there else {}
+            ours = all(is_of(marks[path], conversion.written) for path in made)
+            outcome.marks = marks if ours and conversion.source_is_there else {}
         elif job.verify:
             conversion.report.notes.append("nothing was changed, so there is nothing to verify")
         return conversion.report

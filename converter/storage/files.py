@@ -218,15 +218,16 @@ def take_place(temporary: Path, path: Path) -> bool:
     return replaced
 
 
-Deliver = Callable[[Path, Iterable[Piece], Callable[[int], None]], None]
+Deliver = Callable[[Path, Iterable[Piece], Callable[[int], None]], int]
 
 
 @contextmanager
 def delivery() -> Iterator[Deliver]:
     """Puts files in their places together when the block ends, the last one last; none of them if anything fails.
 
-    `deliver(path, pieces, tick)` writes a temporary file beside `path`. A file that is replaced hands on its
-    permission bits, and only there the new bytes must have reached the disk before. OSError says which file and why.
+    `deliver(path, pieces, tick)` writes a temporary file beside `path`, and returns its inode, which stays its own
+    wherever it is moved. A file that is replaced hands on its permission bits, and only there the new bytes must have
+    reached the disk before. OSError says which file and why.
     """
     waiting: list[tuple[Path, Path]] = []
     folders: list[Path] = []
@@ -235,7 +236,7 @@ def delivery() -> Iterator[Deliver]:
     swept: set[Path] = set()
     locks = ExitStack()
 
-    def deliver(path: Path, pieces: Iterable[Piece], tick: Callable[[int], None]) -> None:
+    def deliver(path: Path, pieces: Iterable[Piece], tick: Callable[[int], None]) -> int:
         nonlocal at_work
         at_work = path
         for folder in reversed([f for f in path.parents if not f.exists()]):
@@ -252,6 +253,7 @@ def delivery() -> Iterator[Deliver]:
             if path.exists():
                 os.chmod(temporary, stat.S_IMODE(path.stat().st_mode))
                 os.fsync(file.fileno())
+            return os.fstat(file.fileno()).st_ino
 
     try:
         yield deliver

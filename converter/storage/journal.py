@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Iterable
 
 NAME: Final = ".onnx-convert.jsonl"
 HASHED: Final = 16 << 20  # bytes up to which a file's content counts
@@ -31,13 +31,19 @@ Mark = dict[str, Any]
 
 def mark(path: str | os.PathLike[str]) -> Mark:
     """Returns what tells a file's content from another: its size in bytes, what the system says of it, and its hash
-    unless it is large.
+    unless it is large; all of one file, although another may take its place meanwhile.
 
     OSError if it cannot be read.
     """
-    status = os.stat(path)
-    small = status.st_size <= HASHED
-    return {"size": status.st_size, "touched": _touched(status), "sha256": hash_of(path) if small else ""}
+    with open(path, "rb") as file:
+        status = os.fstat(file.fileno())
+        digest = _hash([file.read()]) if status.st_size <= HASHED else ""
+    return {"size": status.st_size, "touched": _touched(status), "sha256": digest}
+
+
+def is_of(known: Mark, inodes: Collection[int]) -> bool:
+    """Returns whether a mark was made of one of these files."""
+    return known["touched"][0] in inodes
 
 
 def is_same(path: str | os.PathLike[str], known: Mark) -> bool:
@@ -54,9 +60,12 @@ def is_same(path: str | os.PathLike[str], known: Mark) -> bool:
 
 def hash_of(*paths: str | os.PathLike[str]) -> str:
     """Returns a hash of the content of files, one after the other."""
+    return _hash(Path(path).read_bytes() for path in paths)
+
+
+def _hash(contents: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
-    for path in paths:
-        content = Path(path).read_bytes()
+    for content in contents:
         digest.update(b"%d:" % len(content) + content)
     return digest.hexdigest()
 

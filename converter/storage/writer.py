@@ -37,7 +37,7 @@ class Writing(NamedTuple):
 
     `bytes` counts the model's own file; `data_files` were written or copied, `shared_data` stay where they are and are
     pointed at. `switched_to_external`: the model would have outgrown protobuf's 2 GiB, its weights went to a data file.
-    `replaced`: the model's own file took the place of another.
+    `replaced`: the model's own file took the place of another. `inodes` are those of the files that were written.
     """
 
     path: Path
@@ -46,6 +46,7 @@ class Writing(NamedTuple):
     shared_data: tuple[Path, ...] = ()
     switched_to_external: bool = False
     replaced: bool = False
+    inodes: frozenset[int] = frozenset()
 
 
 def write(
@@ -110,6 +111,7 @@ def write(
             )
 
     files = [*copies, *data, (path, pieces)]
+    inodes = set()
     replaced = path.exists()
     done, total = 0, sum(length(parts) for _, parts in files)
     with delivery() as deliver:
@@ -121,10 +123,10 @@ def write(
                 if progress:
                     progress(done, total, name)
 
-            deliver(file, parts, tick)
+            inodes.add(deliver(file, parts, tick))
         source.release(path)
     written = tuple(file for file, _ in files[:-1])
-    return Writing(path, length(pieces), written, tuple(shared), switched, replaced)
+    return Writing(path, length(pieces), written, tuple(shared), switched, replaced, frozenset(inodes))
 
 
 def write_stream(

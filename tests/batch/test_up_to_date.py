@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,9 +20,10 @@ from onnx import numpy_helper
 from texts import model
 
 import onnx_convert
-from onnx_convert.batch import makers
+from onnx_convert.batch import job, makers
 from onnx_convert.rewrite import registry
 from onnx_convert.storage import journal
+from onnx_convert.storage.journal import is_same, mark
 
 
 def test_what_is_up_to_date_is_left_alone(zoo: Path, tmp_path: Path) -> None:
@@ -130,6 +132,53 @@ def test_a_source_that_is_replaced_while_it_is_converted_is_not_recorded(
         patch.setattr(onnx_convert.Conversion, "save", replacing)
         converted(zoo / "a.onnx", tmp_path / "out")
     assert converted(zoo / "a.onnx", tmp_path / "out") == {"a.onnx": "converted"}
+
+
+@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("place", ["a.onnx", "a.onnx.data"])
+def test_what_another_batch_puts_into_the_place_of_a_result_is_not_recorded_as_it(
+    zoo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verify: bool, place: str
+) -> None:
+    """As one with another target does, into the same folder: it is no result of this one."""
+    out = tmp_path / "out"
+    source = model("(float[1,4] x) => (float[1,4] y) { z = Add (x, b)  y = Softmax (z) }", 12)
+    source.graph.initializer.append(numpy_helper.from_array(np.ones(4, np.float32), "b"))
+    onnx.save(source, zoo / "a.onnx")
+    options = {"external": "save", "size_threshold": 1, "overwrite_data": True, "verify": verify}
+
+    replaced: list[object] = []
+
+    def replacing(path: str) -> Any:
+        if not replaced:
+            replaced.append(shutil.copy(out / place, out / "other"))
+            (out / "other").replace(out / place)
+        return mark(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job, "mark", replacing)
+        assert converted(zoo / "a.onnx", out, **options) == {"a.onnx": "converted"}
+    assert converted(zoo / "a.onnx", out, **options) == {"a.onnx": "converted"}
+    assert converted(zoo / "a.onnx", out, **options) == {"a.onnx": "up to date"}
+
+
+def test_a_mark_is_of_one_file_although_another_takes_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, other = tmp_path / "a", tmp_path / "b"
+    path.write_bytes(b"one")
+    other.write_bytes(b"two")
+    look = os.fstat
+
+    def replacing(descriptor: int) -> os.stat_result:
+        if other.exists():
+            other.replace(path)
+        return look(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fstat", replacing)
+        seen = mark(path)
+    assert path.read_bytes() == b"two"
+    assert not is_same(path, seen)
 
 
 def test_data_files_of_the_source_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
