@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes that may die or hang: which model it was is known, and the others go on.
+"""Sees to worker processes that may die or hang: which model it was is known, and the others go on.
 
 Each has a pipe of its own. It is handed jobs one by one, the next one before it is done with the first, and answers in
 order: so the first that it has not answered is the one that it did not survive.
@@ -268,6 +268,7 @@ def work(pipe: Any) -> None:
     def stop(number: int, _: object) -> NoReturn:
         raise SystemExit(128 + number)
 
+    processes.end_with_parent()
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):

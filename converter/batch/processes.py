@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How worker processes begin: anew, since a fork of a process that has threads may hang; or, in the program itself,
-as a fork of a server that has no threads and has imported what is heavy."""
+"""Begins worker processes: anew, since a fork of a process that has threads may hang; or, in the program itself, as a
+fork of a server that has no threads and has imported what is heavy. Sees to it that none outlives its parent."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
 import threading
 from contextlib import contextmanager
 from functools import lru_cache
-from multiprocessing import forkserver
+from multiprocessing import connection, forkserver
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 HEAVY: Final = ("onnx_convert.api", "onnx_convert.batch.pool")
 """Modules that the conversion of every model needs."""
+_AT_ONCE: Final = getattr(signal, "SIGKILL", signal.SIGTERM)  # which Windows does not let anybody handle
 
 
 @lru_cache(maxsize=1)
@@ -41,6 +43,34 @@ def context() -> Any:
     """Returns the context for worker processes: the server's if there is one."""
     warm = warm_up() if warm_up.cache_info().currsize else None
     return warm or multiprocessing.get_context("spawn")
+
+
+def end_with_parent() -> None:
+    """Has this worker ended at once when its parent is killed, which then cannot do it: it may be in native code for as
+    long as that likes, and would put a result into its place when nobody expects it any more.
+
+    On Linux by the system, as native code may keep the interpreter from all threads: whoever reads from a pipe, as all
+    workers do from their parent's, can have a signal when its other end is closed. What is half written is removed by
+    whoever writes into the folder next.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    if sys.platform == "linux":
+        import fcntl
+
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGIO])
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+        flags = fcntl.fcntl(parent.sentinel, fcntl.F_GETFL)
+        fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, flags | os.O_ASYNC)
+    else:
+        threading.Thread(target=_end_after, args=(parent.sentinel,), name="onnx-convert", daemon=True).start()
+
+
+def _end_after(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os.kill(os.getpid(), _AT_ONCE)
 
 
 @contextmanager

@@ -157,6 +157,63 @@ def test_a_program_that_ends_in_the_middle_ends(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "checked\n", "")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="what holds the interpreter is ended by Linux alone")
+@pytest.mark.parametrize("warm", [False, True])
+def test_no_worker_outlives_a_parent_that_is_killed(folder: Path, warm: bool) -> None:
+    """Although it is in native code that lets no other thread run; begun anew, or by the server."""
+    (folder / "script.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(Path(deadly.__file__).parent)!r})\nimport deadly\n"
+        "from onnx_convert.batch import processes\n"
+        "from onnx_convert.batch.job import Job\nfrom onnx_convert.batch.workers import Processes\n"
+        'if __name__ == "__main__":\n'
+        f"    {'processes.warm_up()' if warm else 'pass'}\n"
+        '    [*Processes(1).outcomes([Job("a", "zoo/0.onnx", None, {"to": deadly.Holds("begun")})])]\n'
+    )
+    begun = folder / "begun"
+    with subprocess.Popen([sys.executable, "script.py"], cwd=folder, start_new_session=True) as process:
+        try:
+            eventually(lambda: begun.exists() and begun.read_text() != "")
+        finally:
+            process.kill()
+    worker = int(begun.read_text())
+    try:
+        eventually(lambda: has_ended(worker))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(worker, signal.SIGKILL)
+
+
+def has_ended(number: int) -> bool:
+    """Returns whether a process is gone, or waits for nothing but its burial."""
+    try:
+        status = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return True
+    return status.rpartition(")")[2].split()[0] in "ZX"
+
+
+def test_a_worker_ends_with_its_parent_where_the_system_does_not_see_to_it(folder: Path) -> None:
+    (folder / "script.py").write_text(
+        "import multiprocessing, os, signal, sys, time\n"
+        "from onnx_convert.batch import processes\n"
+        "def work(pipe):\n"
+        '    sys.platform = "other"\n'
+        "    processes.end_with_parent()\n"
+        "    pipe.send(os.getpid())\n"
+        "    time.sleep(600)\n"
+        'if __name__ == "__main__":\n'
+        '    context = multiprocessing.get_context("spawn")\n'
+        "    mine, theirs = context.Pipe()\n"
+        "    context.Process(target=work, args=(theirs,)).start()\n"
+        "    print(mine.recv(), flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+    )
+    command = [sys.executable, "script.py"]
+    # what the worker inherits stays open until it has ended too, and so long this waits
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout.strip().isdigit(), done.stderr
+
+
 def test_a_script_that_does_not_ask_whether_it_is_the_main_one_is_told_so(folder: Path) -> None:
     (folder / "script.py").write_text(f"{SCRIPT}main()\n")
     done = subprocess.run([sys.executable, "script.py"], cwd=folder, capture_output=True, text=True, check=False)

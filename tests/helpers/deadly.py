@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 
 class Dies:
@@ -38,6 +40,18 @@ class Deaf:
     def __index__(self) -> int:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         time.sleep(600)
+        return 13
+
+
+class Holds:
+    """An opset that takes for ever in native code that keeps the interpreter to itself; it says when it begins."""
+
+    def __init__(self, begun: str) -> None:
+        self.begun = begun
+
+    def __index__(self) -> int:
+        Path(self.begun).write_text(str(os.getpid()))
+        ctypes.PyDLL(None).sleep(600)
         return 13
 
 
